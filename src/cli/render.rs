@@ -324,6 +324,12 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             let hint = at.push(&full(name)).map(|push| format!("\nhint: {push}")).unwrap_or_default();
             format!("its work is kept here alone, in {}: {}{hint}", full(name), escape(why.as_bytes()))
         }
+        Note::SetAside(dir, why) => format!(
+            "what a run left could not be kept, and is as it was in '{}' (start no program there that believes it, as Git \
+             does): {}",
+            place(dir),
+            escape(why.as_bytes())
+        ),
         Note::SlotLeft(dir, why) => format!(
             "the worktree '{}' could not be made ready for another run: {}\nhint: git aynig gc",
             place(dir),

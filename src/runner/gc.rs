@@ -14,7 +14,7 @@ use crate::protocol::flow::{FLOWS, TURNS};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{ASKED, HEARD_REFS};
 use crate::store::beneath::{BeneathError, Root};
-use crate::store::slots::modules;
+use crate::store::slots::{SET_ASIDE, modules};
 use crate::store::{Commit, RefName, Swap, children, command_tree, locks, remove_tree, swap};
 use nix::fcntl::{Flock, FlockArg};
 use std::collections::HashSet;
@@ -365,9 +365,12 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// What was kept of submodules, by its age.
+    /// What was kept of submodules, and what was set aside, by its age.
     fn submodules(&mut self) -> Result<(), RunnerError> {
-        for path in entries(&modules::kept(self.runner.repo)) {
+        let aside = entries(&self.runner.settings.worktree_dir).into_iter();
+        let name =
+            |path: &PathBuf| path.file_name().is_some_and(|n| n.as_bytes().starts_with(SET_ASIDE.as_bytes()));
+        for path in entries(&modules::kept(self.runner.repo)).into_iter().chain(aside.filter(name)) {
             if self.is_older(&path, self.expiry.attempts) {
                 self.remove(Kind::Submodules, path);
             }

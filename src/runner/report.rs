@@ -356,6 +356,8 @@ pub enum Note {
     WorkNotKept(String),
     /// A slot that could not be made ready was passed over, and why.
     SlotLeft(PathBuf, String),
+    /// What a run left could not be kept for this reason, and was put there as it is.
+    SetAside(PathBuf, String),
     /// A lease whose date or length is not believed.
     MalformedLease,
     /// An outcome that could not be brought to the remote, and where it is kept.

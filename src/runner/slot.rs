@@ -81,6 +81,19 @@ impl Occupants {
     }
 }
 
+/// True for what is wrong with what a command left, and not with the machine at this moment.
+fn comes_again(error: &RunnerError) -> bool {
+    use ErrorKind::{DirectoryNotEmpty, InvalidFilename, IsADirectory, NotADirectory, PermissionDenied};
+    match error {
+        RunnerError::Store(StoreError::Git { .. }) => true,
+        RunnerError::Store(StoreError::Io { source, .. }) | RunnerError::Io { source, .. } => matches!(
+            source.kind(),
+            DirectoryNotEmpty | InvalidFilename | IsADirectory | NotADirectory | PermissionDenied
+        ),
+        _ => false,
+    }
+}
+
 impl Runner<'_> {
     /// Whether a lease is one of this machine's that no runner here works on; changes nothing.
     pub fn abandoned(&self, lease: &Event, occupants: &Occupants) -> Option<Abandoned> {
@@ -213,8 +226,15 @@ impl Runner<'_> {
         if occupant.guardian.take().is_some() {
             slot.occupy(Some(occupant.clone()))?;
         }
-        if let Some(attempt) = self.keep_occupant(slot, &occupant)? {
-            report.notes.push(Note::FoundAttempt(attempt, occupant.branch_name()));
+        match self.keep_occupant(slot, &occupant) {
+            Ok(Some(attempt)) => report.notes.push(Note::FoundAttempt(attempt, occupant.branch_name())),
+            Ok(None) => {}
+            // It would end so the next time too, and the slot be lost with it.
+            Err(error) if self.interrupt.signal().is_none() && comes_again(&error) => {
+                let aside = slot.set_aside(&occupant.run_id)?;
+                report.notes.push(Note::SetAside(aside, with_causes(&error)));
+            }
+            Err(error) => return Err(error),
         }
         if let Some(lease) = occupant.lease_id() {
             let _ = slot.leave(self.repo, lease);
@@ -231,7 +251,8 @@ impl Runner<'_> {
     /// Says where repositories are that a run left: of submodules with commits of its own, and others in its worktree.
     pub(super) fn note_modules(&self, run_id: &str, report: &mut Report) {
         let kept = modules::kept_of(self.repo, run_id);
-        if kept.is_dir() {
+        // One that is empty is of work that could not be moved there.
+        if std::fs::read_dir(&kept).is_ok_and(|mut all| all.next().is_some()) {
             let names = modules::names(&kept).unwrap_or_default();
             let (nested, modules): (Vec<_>, Vec<_>) =
                 names.into_iter().partition(|name| name.file_name().is_some_and(|name| name == ".git"));

@@ -720,10 +720,10 @@ fn s37_what_is_handed_over_reads_no_more_than_its_command() {
     }
     // Git has listed the folder when it comes to this file, and goes on once there is a link.
     let wait = "i=0; while [ ! -L d ] && [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done; cat";
-    let script = "mkdir d; echo x >d/secret; echo y >a\n\
-         cat \"$HOME/private/secret\" >leak 2>/dev/null; rm leak\n\
+    let script = "mkdir d; echo x >d/secret; echo x >d/.gitconfig; echo y >a\n\
+         cat \"$HOME/secret\" >leak 2>/dev/null; rm leak\n\
          git aynig set-state done -m 'By the verb' &\n\
-         [ ! -s .gitattributes ] || { sleep 1; mkdir t; mv d t/; ln -s \"$HOME/private\" d; }; wait $!";
+         [ ! -s .gitattributes ] || { sleep 1; mkdir t; mv d t/; ln -s \"$HOME\" d; }; wait $!";
     for attributes in ["a filter=wait\n", ""] {
         let life = Life::new(&[("build", script)]);
         life.write(".gitattributes", attributes);
@@ -733,15 +733,14 @@ fn s37_what_is_handed_over_reads_no_more_than_its_command() {
         life.config("aynig.sandbox", "strict");
         let own = Path::new(support::life::BIN).parent().unwrap();
         life.config("aynig.sandboxRead", own.to_str().unwrap());
-        let private = life.repo.home().join("private");
-        fs::create_dir(&private).unwrap();
-        fs::write(private.join("secret"), "top secret").unwrap();
+        fs::write(life.repo.home().join("secret"), "top secret").unwrap();
         life.event("work", "build", "");
         let done = life.tick(&["work"]);
-        let all = life.git(&["rev-list", "--objects", "--all", "--", "d/secret"]);
-        for line in all.lines().filter(|line| line.ends_with(" d/secret")) {
-            let id = line.split(' ').next().unwrap();
-            assert_eq!(life.git(&["cat-file", "blob", id]), "x", "{done:?}");
+        let all = life.git(&["rev-list", "--objects", "--all", "--", "d"]);
+        for line in all.lines() {
+            if let Some((id, "d/secret" | "d/.gitconfig")) = line.split_once(' ') {
+                assert_eq!(life.git(&["cat-file", "blob", id]), "x", "{line}: {done:?}");
+            }
         }
         // Unhindered it works, and holds what was there.
         let outcome = (life.state("work"), life.git(&["log", "-1", "--format=%s", "work"]));
@@ -752,4 +751,47 @@ fn s37_what_is_handed_over_reads_no_more_than_its_command() {
             assert_ne!(outcome.0, "done", "Git could not read what it had listed: {done:?}");
         }
     }
+}
+
+/// K14, K26: a command that takes the rights away from what it made, or from all of its slot, loses no work by that, and no
+/// slot.
+#[test]
+fn s37_rights_that_a_command_took_away_keep_no_slot_and_lose_no_work() {
+    let is_root = support::world::is_root();
+    if is_root && which::which("setpriv").is_err() {
+        return support::skipped("S37: root may read everything, and setpriv is not here");
+    }
+    let ways = [
+        ("mkdir d; echo mine >d/x; chmod 000 d; exit 1", "d/x"),
+        ("mkdir d; echo mine >d/x; chmod 000 .; exit 1", "d/x"),
+        ("echo mine >x; chmod 000 x; exit 1", "x"),
+        ("mkdir p; git init -q p/s; echo mine >p/s/x; chmod 555 p; exit 1", ""),
+        ("mkdir -p p/d; git init -q p/d/s; echo mine >p/d/s/x; chmod 000 p; exit 1", ""),
+    ];
+    for (way, file) in ways {
+        let life = Life::new(&[("build", way), ("fine", DONE)]);
+        life.config("aynig.jobs", "1");
+        life.git(&["config", "--global", "--add", "safe.directory", "*"]);
+        life.event("work", "build", "");
+        life.event("next", "fine", "");
+        let tick =
+            |branch: &str| if is_root { as_nobody(&life, &["tick", branch]) } else { life.tick(&[branch]) };
+        let done = tick("work");
+        assert_eq!((done.code, life.state("work")), (Some(1), "stalled".into()), "{way}: {done:?}");
+        if file.is_empty() {
+            assert!(done.stderr.contains("repositories inside the worktree are kept in"), "{way}: {done:?}");
+        } else {
+            let attempts = life.attempts();
+            let [attempt] = &attempts[..] else { panic!("{way}: {attempts:?} {done:?}") };
+            assert_eq!(life.show(attempt, file), "mine", "{way}");
+        }
+        let done = tick("next");
+        assert_eq!((done.code, life.state("next")), (Some(0), "done".into()), "{way}: {done:?}");
+    }
+    // What is declared holds it too.
+    let life = Life::new(&[("build", &format!("mkdir d; echo mine >d/x; chmod 000 d; {DONE}"))]);
+    life.git(&["config", "--global", "--add", "safe.directory", "*"]);
+    life.event("work", "build", "");
+    let done = if is_root { as_nobody(&life, &["tick", "work"]) } else { life.tick(&["work"]) };
+    assert_eq!((done.code, life.show("work", "d/x")), (Some(0), "mine".into()), "{done:?}");
 }

@@ -271,6 +271,13 @@ impl GitCommand {
         self
     }
 
+    /// Has the child hear this configuration in place of the files of the account's and the system's; what it is told
+    /// otherwise stands over it.
+    pub(crate) fn configured_by(mut self, all: Settings) -> Self {
+        self.settings = [all, self.settings].concat();
+        self.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1")
+    }
+
     /// Gives the child what the caller of this process said by `git -c`.
     pub(crate) fn said_by_caller(mut self) -> Self {
         self.inner.envs(std::env::vars_os().filter(|(name, _)| is_said(name)));

@@ -5,30 +5,55 @@
 
 use super::calls::RepoGit;
 use super::command::GitCommand;
+use super::confined::Settings;
 use crate::protocol::id::ObjectId;
 use crate::store::StoreError;
 use crate::supervisor::confine::Confinement;
 use gix::bstr::BString;
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Longest that what is in a slot may take to be staged: a file of any length costs a command nothing.
+const STAGING_MAX: Duration = Duration::from_secs(600);
 
 impl RepoGit {
-    /// The files that Git is configured by on this Git directory, and those of patterns that they name.
-    fn files_of_config(&self, git_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
-        let listed = self.git.command(git_dir).verb("config").args(["--list", "--show-origin", "-z"]).ok()?;
-        let origins = listed.split(|b| *b == 0).filter_map(|field| field.strip_prefix(b"file:"));
-        let mut files: Vec<Vec<u8>> = origins.map(<[u8]>::to_vec).collect();
-        for key in ["core.excludesFile", "core.attributesFile"] {
-            let command = self.git.command(git_dir).verb("config").args(["--type=path", "-z", "--get", key]);
-            files.extend(command.output()?.stdout.split(|b| *b == 0).map(<[u8]>::to_vec));
+    /// What Git is configured by on this Git directory, in its order, for a child that can't read the account's files; and
+    /// the files that such a child may read all the same: those that the repository's own configuration includes, and
+    /// patterns.
+    fn configuration(&self, git_dir: &Path) -> Result<(Settings, Vec<PathBuf>), StoreError> {
+        let args = ["--list", "--show-scope", "--show-origin", "-z"];
+        let listed = self.git.command(git_dir).verb("config").args(args).ok()?;
+        let (mut settings, mut files) = (Settings::new(), BTreeSet::new());
+        let mut fields = listed.split(|b| *b == 0);
+        while let (Some(scope), Some(origin), Some(entry)) = (fields.next(), fields.next(), fields.next()) {
+            if let (b"local" | b"worktree", Some(file)) = (scope, origin.strip_prefix(b"file:")) {
+                files.insert(PathBuf::from(OsStr::from_bytes(file)));
+            }
+            let at = entry.iter().position(|b| *b == b'\n').unwrap_or(entry.len());
+            let (key, value) = (&entry[..at], entry.get(at + 1..).unwrap_or(b"true"));
+            // What was included is in the list itself; what is said by flag is said again.
+            let included = key.starts_with(b"include.") || key.starts_with(b"includeif.");
+            if scope != b"command" && !included {
+                settings.push((OsStr::from_bytes(key).to_owned(), OsStr::from_bytes(value).to_owned()));
+            }
         }
-        files.sort();
-        files.dedup();
+        for (key, file) in [("core.excludesFile", "ignore"), ("core.attributesFile", "attributes")] {
+            let command = self.git.command(git_dir).verb("config").args(["--type=path", "-z", "--get", key]);
+            let named = command.output()?.stdout;
+            let named = named.split(|b| *b == 0).find(|path| !path.is_empty());
+            files.extend(match named {
+                Some(path) => Some(PathBuf::from(OsStr::from_bytes(path))),
+                None => std::env::var_os("XDG_CONFIG_HOME")
+                    .map(PathBuf::from)
+                    .or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".config")))
+                    .map(|folder| folder.join("git").join(file)),
+            });
+        }
         // One that is named by its place in the current folder is the repository's own.
-        let files = files.into_iter().map(|file| PathBuf::from(OsString::from_vec(file)));
-        Ok(files.filter(|file| file.is_absolute()).collect())
+        Ok((settings, files.into_iter().filter(|file| file.is_absolute()).collect()))
     }
 
     /// Stages every file that is not ignored into the index file `index`, `nested` left out; `reads` is what Git may read
@@ -55,11 +80,13 @@ impl RepoGit {
             command = command.config("core.fsync=none");
         }
         if let Some(reads) = reads {
-            let config = self.files_of_config(git_dir)?;
-            command = command.within_sandbox(reads.clone().with(vec![git_dir.to_owned()], config));
+            let (settings, files) = self.configuration(git_dir)?;
+            command = command.configured_by(settings);
+            command = command.within_sandbox(reads.clone().with(vec![git_dir.to_owned()], files));
         }
         let args = ["-A", "--pathspec-from-file=-", "--pathspec-file-nul"];
-        command.verb("add").args(args).env("GIT_INDEX_FILE", index).in_dir(dir).stdin(paths).ok().map(drop)
+        let command = command.verb("add").args(args).env("GIT_INDEX_FILE", index).in_dir(dir).stdin(paths);
+        command.within(STAGING_MAX).ok().map(drop)
     }
 
     /// Has an index file hide no change: no entry is believed to be unchanged, and none to be out of a

@@ -9,7 +9,7 @@ use super::view::View;
 use super::{FileId, Slot, scan};
 use crate::protocol::id::ObjectId;
 use crate::store::repository::Repository;
-use crate::store::{StoreError, io_error, is_plain, read_plain};
+use crate::store::{StoreError, io_error, is_plain, make_readable, read_plain};
 use crate::supervisor::beneath::{Kind, Root};
 use gix::bstr::BString;
 use std::collections::BTreeMap;
@@ -77,7 +77,12 @@ impl Slot {
         }
         let mut nested = Vec::new();
         if stage == Stage::All {
-            let found = self.scan(hash)?;
+            let mut found = self.scan(hash)?;
+            if found.closed {
+                // Git passes over a folder that it can't list, with a warning.
+                make_readable(&self.dir);
+                found = self.scan(hash)?;
+            }
             if found.clean && untouched && head == lease {
                 return Ok(Harvest { tree, head, nested });
             }
@@ -104,6 +109,11 @@ impl Slot {
             // It was never filled for this run, or the command took it away.
             return Ok(Harvest { tree, head: lease, nested: Vec::new() });
         }
+        if let Ok(found) = self.harvest(repo, stage, lease, tree) {
+            return Ok(found);
+        }
+        // What a command took the rights away from, the slot itself too, can be read once they are back.
+        make_readable(&self.dir);
         if let Ok(found) = self.harvest(repo, stage, lease, tree) {
             return Ok(found);
         }
@@ -236,7 +246,6 @@ impl Slot {
     ) -> Result<ObjectId, StoreError> {
         self.register(repo, head)?;
         self.detach(repo, head)?;
-        crate::store::make_readable(&self.dir);
         let (git_dir, copy) = (view.dir()?, view.index()?);
         for broken in ["index", "index.lock"] {
             let _ = std::fs::remove_file(git_dir.join(broken));

@@ -173,6 +173,9 @@ pub(crate) struct Slot {
     _lock: Option<Flock<File>>,
 }
 
+/// How the names begin of what was set aside, in the folder of slots.
+pub(crate) const SET_ASIDE: &str = ".aside-";
+
 /// Tells a file from any other content that was ever at its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileId {
@@ -445,6 +448,23 @@ impl Slot {
             let _ = std::fs::remove_file(path);
         }
         Ok(())
+    }
+
+    /// Puts what is in the slot beside it, as it is and whatever that may be: where no other way keeps it, the slot is not
+    /// lost with it. Says where it is.
+    pub(crate) fn set_aside(&mut self, run_id: &str) -> Result<PathBuf, StoreError> {
+        let mut aside = self.dir.with_file_name(format!("{SET_ASIDE}{run_id}"));
+        if aside.symlink_metadata().is_ok() {
+            aside = self.dir.with_file_name(format!("{SET_ASIDE}{}", uuid::Uuid::new_v4()));
+        }
+        // No right of the folder itself is needed: it stays below the same one.
+        std::fs::rename(&self.dir, &aside).map_err(io_error("move aside", &self.dir))?;
+        self.record.tree = None;
+        self.index = std::cell::OnceCell::new();
+        self.placed = None;
+        let _ = std::fs::remove_file(self.index_copy());
+        self.save()?;
+        Ok(aside)
     }
 
     /// Gives up the worktree as it is: moved out of the way and deleted as far as possible.

@@ -6,8 +6,8 @@
 //! Implements K26.
 
 use super::Slot;
-use super::modules::{kept_of, names};
-use super::tame::tame;
+use super::modules::kept_of;
+use super::tame::{is_repository, tame};
 use crate::store::repository::Repository;
 use crate::store::{StoreError, io_error, make_readable, remove_tree};
 use crate::supervisor::beneath::{Kind, Root};
@@ -48,15 +48,21 @@ impl Slot {
             let above = to.parent().unwrap_or(&kept);
             std::fs::create_dir_all(above).map_err(io_error("create", above))?;
             let from = self.dir.join(path);
-            // What a command took the rights away from can be moved once they are back.
-            let moved = take(&from, &to).or_else(|_| {
-                make_readable(&from);
+            // Before it is moved: what stands where a user is sent to starts nothing, whatever comes between. What a
+            // command took the rights away from, in a folder above too, can be read and moved once they are back.
+            let keep = || {
+                if kind == Kind::Folder {
+                    tame_all(repo, &from)?;
+                }
                 take(&from, &to)
+            };
+            let moved = keep().or_else(|_| {
+                make_readable(&self.dir);
+                keep()
             });
-            moved.map_err(io_error("move", &from))?;
+            moved.map_err(io_error("keep", &from))?;
             if kind == Kind::Folder {
                 make_readable(&to);
-                tame_all(repo, &to).map_err(io_error("write", &to))?;
             }
         }
         if repo.durable { crate::store::sync_file_system(&repo.common_dir) } else { Ok(()) }
@@ -93,22 +99,17 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes what starts programs out of every repository in a folder.
+/// Takes what starts programs out of every repository in a folder, and out of the folder where it is one itself.
 fn tame_all(repo: &Repository, folder: &Path) -> io::Result<()> {
+    if is_repository(folder) || folder.file_name().is_some_and(|name| name == ".git") {
+        tame(repo, folder)?;
+    }
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let (kind, path) = (entry.file_type()?, entry.path());
-        if entry.file_name() != ".git" {
-            if kind.is_dir() {
-                tame_all(repo, &path)?;
-            }
-        } else if kind.is_dir() {
-            let modules = path.join("modules");
-            let inside = names(&modules).map_err(io::Error::other)?;
-            for git_dir in inside.iter().map(|name| modules.join(name)).chain([path]) {
-                tame(repo, &git_dir)?;
-            }
-        } else {
+        if kind.is_dir() {
+            tame_all(repo, &path)?;
+        } else if entry.file_name() == ".git" {
             std::fs::rename(&path, folder.join(LEADS_ELSEWHERE))?;
         }
     }

@@ -9,6 +9,7 @@ use crate::store::StoreError;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::Mode;
 use nix::dir::Dir;
+use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag};
 use nix::sys::stat::{FileStat, SFlag, fstat, fstatat};
 use std::ffi::CStr;
@@ -34,6 +35,8 @@ pub(crate) struct Scan {
     pub(crate) clean: bool,
     /// Repositories inside the slot that the index does not know, relative to it.
     pub(crate) nested: Vec<BString>,
+    /// A folder is there that this account may not list.
+    pub(crate) closed: bool,
     /// Fifos, sockets and devices where Git looks for its own files: it would wait for them for ever.
     pub(crate) traps: Vec<BString>,
 }
@@ -53,6 +56,7 @@ struct Walk<'a> {
     alone: bool,
     matched: AtomicUsize,
     dirty: AtomicBool,
+    closed: AtomicBool,
     nested: Mutex<Vec<BString>>,
     traps: Mutex<Vec<BString>>,
 }
@@ -98,6 +102,7 @@ pub(crate) fn scan(
         alone: index.entries().len() < PARALLEL_FROM,
         matched: AtomicUsize::new(0),
         dirty: AtomicBool::new(false),
+        closed: AtomicBool::new(false),
         nested: Mutex::new(Vec::new()),
         traps: Mutex::new(Vec::new()),
     };
@@ -117,7 +122,8 @@ pub(crate) fn scan(
     let complete = walk.matched.load(Ordering::Relaxed) == index.entries().len();
     let clean = complete && !walk.dirty.load(Ordering::Relaxed);
     let list = |found: Mutex<Vec<BString>>| found.into_inner().unwrap_or_default();
-    Scan { clean, nested: list(walk.nested), traps: list(walk.traps) }
+    let closed = walk.closed.load(Ordering::Relaxed);
+    Scan { clean, nested: list(walk.nested), closed, traps: list(walk.traps) }
 }
 
 impl Walk<'_> {
@@ -240,7 +246,11 @@ impl Walk<'_> {
     fn names(&self, path: &BStr, seen: &mut Vec<u8>) -> Option<Dir> {
         seen.clear();
         let opened = Dir::openat(&self.root, path.as_bytes(), FOLDER, nix::sys::stat::Mode::empty());
-        let mut folder = opened.map_err(|_| self.changed()).ok()?;
+        let cannot = |errno| {
+            self.changed();
+            self.closed.fetch_or(errno == Errno::EACCES, Ordering::Relaxed);
+        };
+        let mut folder = opened.map_err(cannot).ok()?;
         let mut entries = folder.iter();
         for entry in &mut entries {
             match entry {

@@ -15,6 +15,10 @@ const OF_A_REMOTE: &[&str] = &["url", "pushurl", "fetch"];
 /// Writes the configuration of the repository in this folder anew, and removes its hooks.
 pub(super) fn tame(repo: &Repository, git_dir: &Path) -> std::io::Result<()> {
     let config = git_dir.join("config");
+    if config.symlink_metadata().is_ok() && !is_plain(&config) {
+        // Nothing that says how it is stored.
+        remove_tree(&config)?;
+    }
     let said = is_plain(&config).then(|| repo.git.config_file(&config).ok()).flatten().unwrap_or_default();
     let entries = said.split(|byte| *byte == 0).filter_map(|entry| {
         let text = std::str::from_utf8(entry).ok()?;
@@ -30,6 +34,7 @@ pub(super) fn tame(repo: &Repository, git_dir: &Path) -> std::io::Result<()> {
             ("extensions", _) if EXTENSIONS.contains(&name) => {
                 content += &format!("[extensions]\n\t{name} = {}\n", quoted(value));
             }
+            (_, Some(_)) if name != "fetch" && leads_inside(repo, value) => {}
             (_, Some(remote)) => {
                 content += &format!("[remote {}]\n\t{name} = {}\n", quoted(remote), quoted(value));
             }
@@ -41,6 +46,24 @@ pub(super) fn tame(repo: &Repository, git_dir: &Path) -> std::io::Result<()> {
         remove_tree(&git_dir.join(gone))?;
     }
     Ok(Root::open(git_dir)?.replace(Path::new("config"), content.as_bytes(), 0o644)?)
+}
+
+/// True for the address of a repository that a command may have made itself, and its hooks: a path below the Git
+/// directory, or one that begins in the current folder.
+fn leads_inside(repo: &Repository, address: &str) -> bool {
+    let path = address.strip_prefix("file://").unwrap_or(address);
+    let at_host = path.find(':').is_some_and(|colon| !path[..colon].contains('/'));
+    if path.contains("://") || at_host {
+        return false;
+    }
+    let path = Path::new(path);
+    path.is_relative() || path.canonicalize().is_ok_and(|path| path.starts_with(&repo.common_dir))
+}
+
+/// True for a folder that Git takes for a repository, whatever it is called.
+pub(super) fn is_repository(folder: &Path) -> bool {
+    let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
+    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
 /// A value, or the name of a subsection, as configuration has it.

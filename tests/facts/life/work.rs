@@ -441,3 +441,73 @@ fn what_git_refuses_keeps_no_slot() {
         assert!(kept.exists(), "{way}");
     }
 }
+
+/// K26: where a user is sent to, nothing that a command made starts a program: not by what is a repository under another
+/// name, nor by where it would push to.
+#[test]
+fn what_is_kept_is_tamed_whatever_it_is_called() {
+    let plant = "printf '[core]\n\tpager = evil\n\tfsmonitor = evil\n\tbare = false\n\tworktree = .\n'";
+    let script = format!(
+        "git init -q --bare b; {plant} >>b/config; mkdir .GIT; cp -r b/. .GIT; git init -q --bare sub; {plant} >>sub/config\n\
+         echo 'gitdir: nowhere' >sub/.git; git init -q other; git -C other commit -q --allow-empty -m own\n\
+         git init -q --bare \"$(git rev-parse --git-common-dir)/objects/evil.git\"\n\
+         git -C other remote add near ../b; git -C other remote add far https://example.com/far.git\n\
+         git -C other remote add own \"$(git rev-parse --git-common-dir)/objects/evil.git\"; exit 1"
+    );
+    let life = Life::new(&[("build", &script)]);
+    life.event("work", "build", "");
+    let (done, report) = life.report(&["work"]);
+    assert_eq!(done.code, Some(1), "{report}");
+    let kept = life.repo.git_dir().join("aynig/submodules").join(report["run_id"].as_str().unwrap());
+    for config in ["b/config", ".GIT/config", "sub/config", "other/.git/config"] {
+        let said = std::fs::read_to_string(kept.join(config)).unwrap();
+        assert!(
+            !said.contains("evil") && !said.contains("worktree") && said.contains("bare = true"),
+            "{config}: {said}"
+        );
+    }
+    let said = std::fs::read_to_string(kept.join("other/.git/config")).unwrap();
+    assert!(said.contains("far.git") && !said.contains("../b"), "{said}");
+}
+
+/// K14, K26: what can't be kept in any other way is put aside as it is, and its slot serves the next run.
+#[test]
+fn what_cannot_be_kept_is_set_aside_with_its_slot_freed() {
+    // Deeper than any path may be.
+    let deep = "git init -q sub; cd sub; echo mine >rest; n=$(printf '%0250d' 0); i=0\n\
+         while [ $i -lt 20 ]; do mkdir $n && cd -P $n || exit 2; i=$((i + 1)); done; exit 1";
+    let life = Life::new(&[("build", deep), ("fine", NEXT)]);
+    life.config("aynig.jobs", "1");
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(1);
+    life.event("next", "fine", "");
+    let said = life.tick(&["next"]).expect(0);
+    assert_eq!(life.state("next"), "next");
+    assert!(said.stderr.contains("could not be kept, and is as it was in"), "{said:?}");
+    let aside: Vec<_> =
+        std::fs::read_dir(life.slot_root()).unwrap().flatten().map(|entry| entry.path()).collect();
+    let aside: Vec<_> = aside.iter().filter(|path| path.to_string_lossy().contains("/.aside-")).collect();
+    assert_eq!(aside.len(), 1, "{aside:?}");
+    assert_eq!(std::fs::read_to_string(aside[0].join("sub/rest")).unwrap(), "mine\n");
+    // It goes when attempts go.
+    life.run(&["gc"]).expect(0);
+    assert!(aside[0].exists());
+    life.config("aynig.attemptExpire", "0s");
+    life.run(&["gc"]).expect(0);
+    assert!(!aside[0].exists());
+}
+
+/// K14: a registration that a command broke below its submodules is made anew.
+#[test]
+fn a_folder_in_the_place_of_a_submodules_configuration_keeps_no_slot() {
+    let script = "g=$(git rev-parse --absolute-git-dir); unset GIT_DIR; git init -q --bare \"$g/modules/m\"\n\
+         rm \"$g/modules/m/config\"; mkdir -p \"$g/modules/m/config/x\"; exit 1";
+    let life = Life::new(&[("build", script), ("fine", NEXT)]);
+    life.config("aynig.jobs", "1");
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(1);
+    life.event("next", "fine", "");
+    life.tick(&["next"]).expect(0);
+    assert_eq!(life.state("next"), "next");
+    life.run(&["gc"]).expect(0);
+}
