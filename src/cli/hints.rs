@@ -240,7 +240,9 @@ pub fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
         StoreError::NotText { .. } => {
             vec!["git config --show-origin --get-regexp '^(aynig|user)\\.'".to_owned()]
         }
-        StoreError::Git { .. } | StoreError::Gix { .. } => vec!["git aynig doctor".to_owned()],
+        StoreError::Git { .. } | StoreError::TooLong { .. } | StoreError::Gix { .. } => {
+            vec!["git aynig doctor".to_owned()]
+        }
         StoreError::Moved { .. }
         | StoreError::RefusedName { .. }
         | StoreError::RefusedCommit { .. }

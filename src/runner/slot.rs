@@ -85,7 +85,7 @@ impl Occupants {
 fn comes_again(error: &RunnerError) -> bool {
     use ErrorKind::{DirectoryNotEmpty, InvalidFilename, IsADirectory, NotADirectory, PermissionDenied};
     match error {
-        RunnerError::Store(StoreError::Git { .. }) => true,
+        RunnerError::Store(StoreError::Git { .. } | StoreError::TooLong { .. }) => true,
         RunnerError::Store(StoreError::Io { source, .. }) | RunnerError::Io { source, .. } => matches!(
             source.kind(),
             DirectoryNotEmpty | InvalidFilename | IsADirectory | NotADirectory | PermissionDenied

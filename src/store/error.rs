@@ -119,6 +119,14 @@ pub enum StoreError {
         /// What it said, one line.
         message: String,
     },
+    /// A `git` child was ended, for it took too long.
+    #[error("git {verb} took longer than {}s", patience.as_secs())]
+    TooLong {
+        /// The subcommand.
+        verb: String,
+        /// What it had.
+        patience: Duration,
+    },
     /// A remote did not do what was asked, or could not be asked.
     #[error("cannot {what} remote '{remote}': {failure}: {message}")]
     Remote {

@@ -723,7 +723,7 @@ fn s37_what_is_handed_over_reads_no_more_than_its_command() {
     let script = "mkdir d; echo x >d/secret; echo x >d/.gitconfig; echo y >a\n\
          cat \"$HOME/secret\" >leak 2>/dev/null; rm leak\n\
          git aynig set-state done -m 'By the verb' &\n\
-         [ ! -s .gitattributes ] || { sleep 1; mkdir t; mv d t/; ln -s \"$HOME\" d; }; wait $!";
+         [ ! -s .gitattributes ] || { sleep 3; mkdir t; mv d t/; ln -s \"$HOME\" d; }; wait $!";
     for attributes in ["a filter=wait\n", ""] {
         let life = Life::new(&[("build", script)]);
         life.write(".gitattributes", attributes);

@@ -54,6 +54,18 @@ pub(crate) struct GitOutput {
     pub(crate) late: bool,
 }
 
+impl GitOutput {
+    /// What it printed; any exit status but 0 is an error, of the disk where it is full at one of these places.
+    fn printed(self, verb: String, places: &[PathBuf]) -> Result<Vec<u8>, StoreError> {
+        if self.status.success() {
+            return Ok(self.stdout);
+        }
+        let message = if self.message.is_empty() { self.status.to_string() } else { self.message };
+        let full = |place: &PathBuf| disk::full("write to", place, &format!("git {verb}: {message}"));
+        Err(places.iter().find_map(full).unwrap_or(StoreError::Git { verb, message }))
+    }
+}
+
 impl Git {
     /// Finds `git` in this environment, usually `std::env::vars_os()`.
     pub fn find(env: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Self, StoreError> {
@@ -398,13 +410,14 @@ impl GitCommand {
     /// Runs it and returns what it printed; any exit status but 0 is an error.
     pub(crate) fn ok(self) -> Result<Vec<u8>, StoreError> {
         let (verb, places) = (self.verb.clone(), self.places());
-        let output = run(self)?;
-        if output.status.success() {
-            return Ok(output.stdout);
-        }
-        let message = if output.message.is_empty() { output.status.to_string() } else { output.message };
-        let full = |place: &PathBuf| disk::full("write to", place, &format!("git {verb}: {message}"));
-        Err(places.iter().find_map(full).unwrap_or(StoreError::Git { verb, message }))
+        run(self)?.printed(verb, &places)
+    }
+
+    /// The same, ended after this long: then that is the error.
+    pub(crate) fn ok_within(self, patience: Duration) -> Result<Vec<u8>, StoreError> {
+        let (verb, places) = (self.verb.clone(), self.places());
+        let output = run(self.within(patience))?;
+        if output.late { Err(StoreError::TooLong { verb, patience }) } else { output.printed(verb, &places) }
     }
 
     /// Runs it and returns the object id that it printed.

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest that what is in a slot may take to be staged: a file of any length costs a command nothing.
-const STAGING_MAX: Duration = Duration::from_secs(600);
+const STAGING_MAX: Duration = Duration::from_secs(300);
 
 impl RepoGit {
     /// What Git is configured by on this Git directory, in its order, for a child that can't read the account's files; and
@@ -86,7 +86,7 @@ impl RepoGit {
         }
         let args = ["-A", "--pathspec-from-file=-", "--pathspec-file-nul"];
         let command = command.verb("add").args(args).env("GIT_INDEX_FILE", index).in_dir(dir).stdin(paths);
-        command.within(STAGING_MAX).ok().map(drop)
+        command.ok_within(STAGING_MAX).map(drop)
     }
 
     /// Has an index file hide no change: no entry is believed to be unchanged, and none to be out of a

@@ -206,6 +206,7 @@ fn refused_before_moving(error: &StoreError) -> bool {
         | StoreError::Object { .. }
         | StoreError::Io { .. }
         | StoreError::Git { .. }
+        | StoreError::TooLong { .. }
         | StoreError::Remote { .. }
         | StoreError::Gix { .. } => false,
     }

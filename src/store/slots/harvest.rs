@@ -109,26 +109,34 @@ impl Slot {
             // It was never filled for this run, or the command took it away.
             return Ok(Harvest { tree, head: lease, nested: Vec::new() });
         }
-        if let Ok(found) = self.harvest(repo, stage, lease, tree) {
-            return Ok(found);
-        }
+        let first = self.harvest(repo, stage, lease, tree);
         // What a command took the rights away from, the slot itself too, can be read once they are back.
-        make_readable(&self.dir);
-        if let Ok(found) = self.harvest(repo, stage, lease, tree) {
-            return Ok(found);
-        }
+        let again = first.or_else(|error| match error {
+            HarvestError::Store(StoreError::TooLong { .. }) => Err(error),
+            _ => {
+                make_readable(&self.dir);
+                self.harvest(repo, stage, lease, tree)
+            }
+        });
+        let too_long = match again {
+            Ok(found) => return Ok(found),
+            Err(error) => matches!(error, HarvestError::Store(StoreError::TooLong { .. })),
+        };
         let nested = self.scan(repo.hash).map(|found| found.nested).unwrap_or_default();
         let view = View::new(self, repo, lease);
         let nested = self.not_ignored(&view, repo, nested.clone()).unwrap_or(nested);
         let head = self.head(repo).unwrap_or(lease);
+        // Git will never take what is there, or would for ever: a name that it holds for its own, an encoding that there is
+        // not, a file of any length. No tree holds it then, as none holds a repository, and the slot is not kept for it.
+        let whole = || Ok(Harvest { tree, head, nested: self.all_names()? });
+        if too_long {
+            return whole();
+        }
         let staged = self.stage(&view, repo, stage, &nested);
         match staged.or_else(|_| self.stage_anew(&view, repo, &nested, head)) {
             Ok(tree) => Ok(Harvest { tree, head, nested }),
-            // Git will never take what is there: a name that it holds for its own, an encoding that there is not. No tree
-            // holds it then, as none holds a repository, and the slot is not kept for it.
-            Err(StoreError::Git { .. }) if !repo.git.git().stopped() => {
-                Ok(Harvest { tree, head, nested: self.all_names()? })
-            }
+            Err(StoreError::TooLong { .. }) => whole(),
+            Err(StoreError::Git { .. }) if !repo.git.git().stopped() => whole(),
             Err(other) => Err(other),
         }
     }
