@@ -753,6 +753,52 @@ fn s37_what_is_handed_over_reads_no_more_than_its_command() {
     }
 }
 
+/// K59: where objects are kept no link stands when the run is over, and nothing is written where one led.
+#[test]
+fn s37_a_link_in_the_place_of_objects_is_taken_out_before_the_outcome() {
+    if !confined() {
+        return;
+    }
+    let script = format!(
+        "o=$(git rev-parse --git-common-dir)/objects; i=0\n\
+         while [ $i -lt 256 ]; do h=$(printf %02x $i); [ -d \"$o/$h\" ] || ln -s \"$HOME/victim\" \"$o/$h\"; i=$((i + 1)); done\n\
+         echo x >x; {DONE}"
+    );
+    let life = Life::new(&[("build", &script)]);
+    life.config("aynig.sandbox", "write");
+    let victim = life.repo.home().join("victim");
+    fs::create_dir(&victim).unwrap();
+    life.event("work", "build", "");
+    let done = life.tick(&["work"]);
+    assert_eq!((done.code, life.state("work")), (Some(1), "stalled".into()), "{done:?}");
+    assert!(life.body("work").contains("objects"), "{}", life.body("work"));
+    let links = fs::read_dir(life.repo.git_dir().join("objects")).unwrap().flatten();
+    assert_eq!(links.filter(|entry| entry.file_type().unwrap().is_symlink()).count(), 0);
+    assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
+    life.repo.assert_sound();
+}
+
+/// K59: a fifo that is in Git's way is removed where it lies, and nothing is through a link that came in the place of its
+/// folder meanwhile.
+#[test]
+fn s37_what_is_in_the_way_is_removed_through_no_link() {
+    if !confined() {
+        return;
+    }
+    // Folders enough that the one with the fifo was listed long before the walk is over.
+    let script = "mkdir zz; mkfifo zz/.gitconfig; seq -f 'a/%g' 6000 | xargs mkdir -p\n\
+         git aynig set-state done & i=0\n\
+         while [ $i -lt 400 ]; do mv zz was; ln -s \"$HOME\" zz; rm zz; mv was zz; i=$((i + 1)); done; mv zz was; ln -s \"$HOME\" zz; wait $!; exit 1";
+    for _ in 0..3 {
+        let life = Life::new(&[("build", script)]);
+        life.config("aynig.sandbox", "write");
+        life.event("work", "build", "");
+        let config = life.repo.home().join(".gitconfig");
+        life.tick(&["work"]);
+        assert!(config.exists(), "a file of the account's is gone");
+    }
+}
+
 /// K14, K26: a command that takes the rights away from what it made, or from all of its slot, loses no work by that, and no
 /// slot.
 #[test]

@@ -149,11 +149,17 @@ impl Slot {
             }
         }
         let Ok(entries) = std::fs::read_dir(&self.admin) else { return Ok(()) };
+        let mut read = Ok(());
         for entry in entries.flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir()) {
+            let is_index = entry.file_name() == "index";
+            if entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir() && !is_index) {
                 continue;
             }
-            let _ = std::fs::remove_file(entry.path());
+            let _ = crate::store::remove_tree(&entry.path());
+            if is_index {
+                // What was staged is not known: without an index all of the branch's files would be gone.
+                read = Err(io_error("read", &entry.path())(std::io::ErrorKind::InvalidData.into()));
+            }
             let mut files = self.files(repo);
             if !repo.reftable {
                 files.push(("HEAD", format!("{commit}\n").into_bytes()));
@@ -162,7 +168,7 @@ impl Slot {
                 write_aside(&entry.path(), content)?;
             }
         }
-        Ok(())
+        read
     }
 
     /// Points the slot's HEAD at a commit, detached.

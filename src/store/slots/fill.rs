@@ -81,6 +81,10 @@ impl Slot {
             self.detach(repo, commit)?;
             return Ok(Filled::Reused);
         }
+        // Git would look into it before it removes it, and wait for a fifo there for ever.
+        if self.has_repositories(repo)? {
+            return Err(failed("a repository is in it"));
+        }
         self.restore_index(copy_index)?;
         self.detach(repo, commit)?;
         let index = self.admin.join("index");

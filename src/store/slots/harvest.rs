@@ -78,10 +78,16 @@ impl Slot {
         let mut nested = Vec::new();
         if stage == Stage::All {
             let mut found = self.scan(hash)?;
-            if found.closed {
-                // Git passes over a folder that it can't list, with a warning.
+            if !found.closed.is_empty() {
                 make_readable(&self.dir);
                 found = self.scan(hash)?;
+                // Git passes over a folder that it can't list, with a warning: what is in it would be lost.
+                let closed = std::mem::take(&mut found.closed);
+                if let Some(path) = self.not_ignored(&view, repo, closed)?.first() {
+                    let path = self.dir.join(OsStr::from_bytes(path));
+                    let cannot = std::io::ErrorKind::PermissionDenied.into();
+                    return Err(HarvestError::Store(io_error("list", &path)(cannot)));
+                }
             }
             if found.clean && untouched && head == lease {
                 return Ok(Harvest { tree, head, nested });
@@ -118,18 +124,19 @@ impl Slot {
                 self.harvest(repo, stage, lease, tree)
             }
         });
-        let too_long = match again {
+        let no_way = match again {
             Ok(found) => return Ok(found),
-            Err(error) => matches!(error, HarvestError::Store(StoreError::TooLong { .. })),
+            Err(HarvestError::Store(StoreError::TooLong { .. })) => true,
+            Err(_) => self.scan(repo.hash).is_ok_and(|found| !found.closed.is_empty()),
         };
         let nested = self.scan(repo.hash).map(|found| found.nested).unwrap_or_default();
         let view = View::new(self, repo, lease);
         let nested = self.not_ignored(&view, repo, nested.clone()).unwrap_or(nested);
         let head = self.head(repo).unwrap_or(lease);
         // Git will never take what is there, or would for ever: a name that it holds for its own, an encoding that there is
-        // not, a file of any length. No tree holds it then, as none holds a repository, and the slot is not kept for it.
+        // not, a file of any length, a folder that can't be listed. No tree holds it then, as none holds a repository, and the slot is not kept for it.
         let whole = || Ok(Harvest { tree, head, nested: self.all_names()? });
-        if too_long {
+        if no_way {
             return whole();
         }
         let staged = self.stage(&view, repo, stage, &nested);

@@ -9,6 +9,8 @@ use crate::store::beneath::{BeneathError, Kind, Root, found};
 use crate::store::repository::Repository;
 use crate::store::{StoreError, io_error, read_plain};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Most bytes of a file that is put right; a longer one goes where it was changed.
@@ -21,7 +23,7 @@ const DEPTH_MAX: usize = 16;
 const INFO: &str = "info";
 const ALTERNATES: &str = "info/alternates";
 
-/// What `objects/info` was.
+/// What `objects/info` was, and what stood in the places of objects that is no folder.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Leads {
     /// What stood where, by its path below the folder of objects.
@@ -60,6 +62,13 @@ impl Leads {
             }
         };
         look(PathBuf::from(INFO), &mut folders);
+        // In the place of a folder of objects whatever is no folder leads what is written elsewhere.
+        let places = found(objects.list(Path::new(""), NAMES_MAX)).ok().flatten().unwrap_or_default();
+        for place in
+            places.into_iter().filter(|entry| entry.kind != Kind::Folder && holds_objects(&entry.name))
+        {
+            look(place.name.into(), &mut folders);
+        }
         let (mut left, mut unlisted) = (NAMES_MAX, Vec::new());
         while let Some(folder) = folders.pop() {
             let most = if folder.components().count() < DEPTH_MAX { left } else { 0 };
@@ -76,7 +85,16 @@ impl Leads {
         Self { seen, alternates: alternates(objects) }
     }
 
-    /// Takes out of `objects/info` what was not there, and brings back where other objects are. The first thing that
+    /// True where these differ below `objects/info`.
+    fn differ_in_info(&self, other: &Self) -> bool {
+        let info = |leads: &Self| {
+            let below = leads.seen.iter().filter(|(path, _)| path.starts_with(INFO));
+            below.map(|(path, what)| (path.clone(), *what)).collect::<Vec<_>>()
+        };
+        self.alternates != other.alternates || info(self) != info(other)
+    }
+
+    /// Takes out of `objects/info`, and of the places of objects, what was not there, and brings back where other objects are. The first thing that
     /// could not be done is told when all else is.
     fn put_right(&self, objects: &Root) -> Result<(), BeneathError> {
         let mut failed = Ok(());
@@ -99,6 +117,12 @@ impl Leads {
         }
         failed
     }
+}
+
+/// True for the name of a folder that Git keeps objects in.
+fn holds_objects(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    name == b"pack" || name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit)
 }
 
 fn alternates(objects: &Root) -> Option<Vec<u8>> {
@@ -129,7 +153,8 @@ impl Slot {
         before: &Leads,
     ) -> Result<Option<String>, StoreError> {
         let objects = objects(repo)?;
-        let redirected = Leads::of(&objects) != *before;
+        let now = Leads::of(&objects);
+        let redirected = now != *before;
         if redirected {
             before.put_right(&objects).map_err(|error| {
                 io_error("put right", &repo.common_dir.join("objects/info"))(error.into())
@@ -148,7 +173,7 @@ impl Slot {
         } else if admin("config.worktree").symlink_metadata().is_ok() {
             Some("config.worktree")
         } else if redirected {
-            Some("objects/info")
+            Some(if now.differ_in_info(before) { "objects/info" } else { "objects" })
         } else {
             None
         };

@@ -30,6 +30,7 @@ use crate::protocol::id::ObjectId;
 use crate::store::refs::files::Shared;
 use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, io_error};
+use crate::supervisor::beneath::{Kind, Root};
 use crate::supervisor::confine::Confinement;
 use crate::supervisor::hold;
 use affinity::{LastRun, Work};
@@ -388,8 +389,15 @@ impl Slot {
         let record = &self.record;
         let when = (record.verified_at, record.folder_mode);
         let found = scan::scan(&self.dir, self.index(hash)?, hash, when, &record.beside);
-        for trap in &found.traps {
-            let _ = std::fs::remove_file(self.dir.join(std::ffi::OsStr::from_bytes(trap)));
+        if !found.traps.is_empty()
+            && let Ok(slot) = Root::open(&self.dir)
+        {
+            for trap in found.traps.iter().map(|trap| Path::new(std::ffi::OsStr::from_bytes(trap))) {
+                // Through no link that a command put in the place of a folder meanwhile.
+                if matches!(slot.kind(trap), Ok(Some(Kind::Other))) {
+                    let _ = slot.remove(trap);
+                }
+            }
         }
         Ok(found)
     }

@@ -8,7 +8,7 @@ use super::Slot;
 use crate::protocol::id::ObjectId;
 use crate::store::repository::Repository;
 use crate::store::{StoreError, io_error, make_readable, remove_tree};
-use crate::supervisor::beneath::Root;
+use crate::supervisor::beneath::{Kind, Root};
 use gix::bstr::BString;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 /// How deep a submodule's name, or submodules in submodules, are followed.
 const DEPTH: usize = 32;
+/// Most bytes of a `.git` that leads elsewhere.
+const GITFILE_MAX: u64 = 8192;
 
 /// Where all of them are kept.
 pub(crate) fn kept(repo: &Repository) -> PathBuf {
@@ -68,7 +70,8 @@ impl Slot {
             let of_its_own = module.join("modules");
             let inside = names(&of_its_own)?.into_iter().map(|name| of_its_own.join(name));
             for inside in inside.chain([module.clone()]) {
-                super::tame::tame(repo, &inside).map_err(io_error("write", &inside))?;
+                super::tame::tame(repo, &inside, self.folder_of_slots())
+                    .map_err(io_error("write", &inside))?;
             }
             let mut to = place.join(&name);
             if to.symlink_metadata().is_ok() {
@@ -96,10 +99,41 @@ impl Slot {
             let dot_git = Path::new(OsStr::from_bytes(&path)).join(".git");
             // Nothing is there, or no folder of the slot.
             slot.kind(&dot_git).ok()??;
-            let head = repo.git.head_of_submodule(&self.dir.join(&dot_git)).ok();
+            // Another account's repository, or another of this account's, is not the command's to name.
+            let own = self.leads_to_own(&slot, &dot_git);
+            let head = own.then(|| repo.git.head_of_submodule(&self.dir.join(&dot_git)).ok()).flatten();
             Some((path, head))
         };
         Ok(self.own_links(repo)?.into_iter().filter_map(with).collect())
+    }
+
+    /// Where slots are.
+    pub(super) fn folder_of_slots(&self) -> &Path {
+        self.dir.parent().unwrap_or(&self.dir)
+    }
+
+    /// True for a `.git` that is a repository itself, or leads to one in the slot or in its registration.
+    fn leads_to_own(&self, slot: &Root, dot_git: &Path) -> bool {
+        let Ok(Some(Kind::File)) = slot.kind(dot_git) else {
+            return matches!(slot.kind(dot_git), Ok(Some(Kind::Folder)));
+        };
+        let said = slot.read(dot_git, GITFILE_MAX).unwrap_or_default();
+        let Some(to) = said.strip_prefix(b"gitdir: ") else { return false };
+        let above = self.dir.join(dot_git.parent().unwrap_or(Path::new("")));
+        let to = above.join(Path::new(OsStr::from_bytes(to.trim_ascii_end()))).canonicalize();
+        let own = [&self.dir, &self.admin].map(|own| own.canonicalize());
+        to.is_ok_and(|to| own.iter().flatten().any(|own| to.starts_with(own)))
+    }
+
+    /// True where a repository is in the slot, a submodule's or another.
+    pub(super) fn has_repositories(&self, repo: &Repository) -> Result<bool, StoreError> {
+        let Ok(slot) = Root::open(&self.dir) else { return Ok(true) };
+        let has = |path: &BString| {
+            // What can't be looked at may be one.
+            !matches!(slot.kind(&Path::new(OsStr::from_bytes(path)).join(".git")), Ok(None))
+        };
+        let submodule = self.own_links(repo)?.iter().any(|(path, _)| has(path));
+        Ok(submodule || !self.scan(repo.hash)?.nested.is_empty())
     }
 
     /// The submodules of the runner's own index: their paths, and the commits that the slot was filled with.

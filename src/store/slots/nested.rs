@@ -52,7 +52,7 @@ impl Slot {
             // command took the rights away from, in a folder above too, can be read and moved once they are back.
             let keep = || {
                 if kind == Kind::Folder {
-                    tame_all(repo, &from)?;
+                    tame_all(repo, &from, self.folder_of_slots())?;
                 }
                 take(&from, &to)
             };
@@ -100,17 +100,21 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Takes what starts programs out of every repository in a folder, and out of the folder where it is one itself.
-fn tame_all(repo: &Repository, folder: &Path) -> io::Result<()> {
+fn tame_all(repo: &Repository, folder: &Path, slots: &Path) -> io::Result<()> {
     if is_repository(folder) || folder.file_name().is_some_and(|name| name == ".git") {
-        tame(repo, folder)?;
+        tame(repo, folder, slots)?;
     }
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let (kind, path) = (entry.file_type()?, entry.path());
         if kind.is_dir() {
-            tame_all(repo, &path)?;
+            tame_all(repo, &path, slots)?;
         } else if entry.file_name() == ".git" {
-            std::fs::rename(&path, folder.join(LEADS_ELSEWHERE))?;
+            // In the place of nothing that has that name already.
+            let names =
+                (0..).map(|n| if n == 0 { LEADS_ELSEWHERE.into() } else { format!("{LEADS_ELSEWHERE}-{n}") });
+            let free = names.map(|name| folder.join(name)).find(|to| to.symlink_metadata().is_err());
+            std::fs::rename(&path, free.unwrap_or_else(|| folder.join(LEADS_ELSEWHERE)))?;
         }
     }
     Ok(())

@@ -35,8 +35,8 @@ pub(crate) struct Scan {
     pub(crate) clean: bool,
     /// Repositories inside the slot that the index does not know, relative to it.
     pub(crate) nested: Vec<BString>,
-    /// A folder is there that this account may not list.
-    pub(crate) closed: bool,
+    /// Folders that this account can't list, relative to it.
+    pub(crate) closed: Vec<BString>,
     /// Fifos, sockets and devices where Git looks for its own files: it would wait for them for ever.
     pub(crate) traps: Vec<BString>,
 }
@@ -56,7 +56,7 @@ struct Walk<'a> {
     alone: bool,
     matched: AtomicUsize,
     dirty: AtomicBool,
-    closed: AtomicBool,
+    closed: Mutex<Vec<BString>>,
     nested: Mutex<Vec<BString>>,
     traps: Mutex<Vec<BString>>,
 }
@@ -102,7 +102,7 @@ pub(crate) fn scan(
         alone: index.entries().len() < PARALLEL_FROM,
         matched: AtomicUsize::new(0),
         dirty: AtomicBool::new(false),
-        closed: AtomicBool::new(false),
+        closed: Mutex::new(Vec::new()),
         nested: Mutex::new(Vec::new()),
         traps: Mutex::new(Vec::new()),
     };
@@ -122,8 +122,7 @@ pub(crate) fn scan(
     let complete = walk.matched.load(Ordering::Relaxed) == index.entries().len();
     let clean = complete && !walk.dirty.load(Ordering::Relaxed);
     let list = |found: Mutex<Vec<BString>>| found.into_inner().unwrap_or_default();
-    let closed = walk.closed.load(Ordering::Relaxed);
-    Scan { clean, nested: list(walk.nested), closed, traps: list(walk.traps) }
+    Scan { clean, nested: list(walk.nested), closed: list(walk.closed), traps: list(walk.traps) }
 }
 
 impl Walk<'_> {
@@ -248,7 +247,12 @@ impl Walk<'_> {
         let opened = Dir::openat(&self.root, path.as_bytes(), FOLDER, nix::sys::stat::Mode::empty());
         let cannot = |errno| {
             self.changed();
-            self.closed.fetch_or(errno == Errno::EACCES, Ordering::Relaxed);
+            // One that is gone by now, or no folder any more, holds nothing.
+            if !matches!(errno, Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP)
+                && let Ok(mut closed) = self.closed.lock()
+            {
+                closed.push(path.to_owned());
+            }
         };
         let mut folder = opened.map_err(cannot).ok()?;
         let mut entries = folder.iter();

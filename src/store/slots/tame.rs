@@ -13,7 +13,7 @@ const EXTENSIONS: &[&str] = &["objectformat", "refstorage", "compatobjectformat"
 const OF_A_REMOTE: &[&str] = &["url", "pushurl", "fetch"];
 
 /// Writes the configuration of the repository in this folder anew, and removes its hooks.
-pub(super) fn tame(repo: &Repository, git_dir: &Path) -> std::io::Result<()> {
+pub(super) fn tame(repo: &Repository, git_dir: &Path, slots: &Path) -> std::io::Result<()> {
     let config = git_dir.join("config");
     if config.symlink_metadata().is_ok() && !is_plain(&config) {
         // Nothing that says how it is stored.
@@ -34,7 +34,7 @@ pub(super) fn tame(repo: &Repository, git_dir: &Path) -> std::io::Result<()> {
             ("extensions", _) if EXTENSIONS.contains(&name) => {
                 content += &format!("[extensions]\n\t{name} = {}\n", quoted(value));
             }
-            (_, Some(_)) if name != "fetch" && leads_inside(repo, value) => {}
+            (_, Some(_)) if name != "fetch" && leads_inside(&[&repo.common_dir, slots], value) => {}
             (_, Some(remote)) => {
                 content += &format!("[remote {}]\n\t{name} = {}\n", quoted(remote), quoted(value));
             }
@@ -48,16 +48,18 @@ pub(super) fn tame(repo: &Repository, git_dir: &Path) -> std::io::Result<()> {
     Ok(Root::open(git_dir)?.replace(Path::new("config"), content.as_bytes(), 0o644)?)
 }
 
-/// True for the address of a repository that a command may have made itself, and its hooks: a path below the Git
-/// directory, or one that begins in the current folder.
-fn leads_inside(repo: &Repository, address: &str) -> bool {
+/// True for the address of a repository that a command made itself as a rule, and its hooks: a path below these
+/// folders, one that is gone, or one that begins in the current folder.
+fn leads_inside(folders: &[&Path], address: &str) -> bool {
     let path = address.strip_prefix("file://").unwrap_or(address);
     let at_host = path.find(':').is_some_and(|colon| !path[..colon].contains('/'));
     if path.contains("://") || at_host {
         return false;
     }
     let path = Path::new(path);
-    path.is_relative() || path.canonicalize().is_ok_and(|path| path.starts_with(&repo.common_dir))
+    let mut folders = folders.iter().filter_map(|folder| folder.canonicalize().ok());
+    path.is_relative()
+        || path.canonicalize().map_or(true, |path| folders.any(|folder| path.starts_with(folder)))
 }
 
 /// True for a folder that Git takes for a repository, whatever it is called.

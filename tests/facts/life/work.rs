@@ -452,7 +452,7 @@ fn what_is_kept_is_tamed_whatever_it_is_called() {
          echo 'gitdir: nowhere' >sub/.git; git init -q other; git -C other commit -q --allow-empty -m own\n\
          git init -q --bare \"$(git rev-parse --git-common-dir)/objects/evil.git\"\n\
          git -C other remote add near ../b; git -C other remote add far https://example.com/far.git\n\
-         git -C other remote add own \"$(git rev-parse --git-common-dir)/objects/evil.git\"; exit 1"
+         git init -q --bare evil; git -C other remote add slot \"$PWD/evil\"; git -C other remote add own \"$(git rev-parse --git-common-dir)/objects/evil.git\"; exit 1"
     );
     let life = Life::new(&[("build", &script)]);
     life.event("work", "build", "");
@@ -467,7 +467,86 @@ fn what_is_kept_is_tamed_whatever_it_is_called() {
         );
     }
     let said = std::fs::read_to_string(kept.join("other/.git/config")).unwrap();
-    assert!(said.contains("far.git") && !said.contains("../b"), "{said}");
+    assert!(said.contains("far.git"), "{said}");
+    for gone in ["../b", "evil", "/0/"] {
+        assert!(!said.contains(gone), "{said}");
+    }
+}
+
+/// K26: what stands in the place of a repository that leads elsewhere loses nothing that has its new name.
+#[test]
+fn a_repository_that_leads_elsewhere_is_renamed_over_nothing() {
+    let life =
+        Life::new(&[("build", "mkdir n; echo 'gitdir: nowhere' >n/.git; echo mine >n/dot-git; exit 1")]);
+    life.event("work", "build", "");
+    let (_, report) = life.report(&["work"]);
+    let kept =
+        life.repo.git_dir().join("aynig/submodules").join(report["run_id"].as_str().unwrap()).join("n");
+    let read = |name: &str| std::fs::read_to_string(kept.join(name)).unwrap();
+    assert_eq!((read("dot-git"), read("dot-git-1")), ("mine\n".into(), "gitdir: nowhere\n".into()));
+}
+
+/// K14: a repository that a command left in an ignored folder, with a fifo where Git reads, holds up no later run.
+#[test]
+fn a_fifo_in_a_repository_that_was_left_holds_up_no_run() {
+    let script =
+        "echo build/ >.gitignore; mkdir -p build/n/.git/objects build/n/.git/refs; mkfifo build/n/.git/HEAD";
+    let life = Life::new(&[("build", &format!("{script}{NEXT}")), ("fine", NEXT)]);
+    life.config("aynig.jobs", "1");
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    assert_eq!(life.state("work"), "next");
+    for branch in ["other", "third"] {
+        life.event(branch, "fine", "");
+        let mut tick = life.start_tick(&[branch]);
+        crate::support::life::eventually("the tick ends", || tick.is_over().then_some(()));
+        tick.done().expect(0);
+        assert_eq!(life.state(branch), "next");
+    }
+}
+
+/// K25: an index that is no file is none that says that all is gone.
+#[test]
+fn an_index_that_is_no_file_ends_stalled() {
+    for stage in ["index", "all"] {
+        let life = Life::new(&[(
+            "build",
+            &format!("echo mine >rest; i=$(git rev-parse --git-path index); rm \"$i\"; mkfifo \"$i\"{NEXT}"),
+        )]);
+        life.config("aynig.stage", stage);
+        life.event("work", "build", "");
+        let (done, report) = life.report(&["work"]);
+        assert_eq!((done.code, report["result"].as_str()), (Some(1), Some("stalled")), "{stage}: {report}");
+        assert_eq!(life.show("work", "file"), "one", "{stage}");
+        let attempts = life.attempts();
+        assert_eq!(life.show(&attempts[0], "rest"), "mine", "{stage}: {report}");
+    }
+}
+
+/// K25, K26: what lies deeper than Git reads is not lost with an outcome that has nothing of it.
+#[test]
+fn work_that_lies_deeper_than_any_path_is_not_lost() {
+    let deep = "n=$(printf '%0250d' 0); i=0; mkdir d; cd d\n\
+         while [ $i -lt 20 ]; do mkdir $n && cd -P $n || exit 2; i=$((i + 1)); done; echo mine >x";
+    let life = Life::new(&[("build", &format!("{deep}{NEXT}")), ("fine", NEXT)]);
+    life.config("aynig.jobs", "1");
+    life.event("work", "build", "");
+    let (done, report) = life.report(&["work"]);
+    assert_eq!((done.code, report["result"].as_str()), (Some(1), Some("stalled")), "{report}");
+    life.event("next", "fine", "");
+    life.tick(&["next"]).expect(0);
+    assert_eq!(life.state("next"), "next");
+    let found = std::process::Command::new("find")
+        .args([life.slot_root(), life.repo.git_dir().join("aynig/submodules")])
+        .args(["-name", "x", "-type", "f"])
+        .output()
+        .unwrap();
+    assert_eq!(found.stdout.iter().filter(|byte| **byte == b'\n').count(), 1, "{found:?}");
+    // What is ignored is nobody's work, however deep.
+    let ignored = Life::new(&[("build", &format!("echo d/ >.gitignore; {deep}{NEXT}"))]);
+    ignored.event("work", "build", "");
+    ignored.tick(&["work"]).expect(0);
+    assert_eq!(ignored.state("work"), "next");
 }
 
 /// K14, K26: what can't be kept in any other way is put aside as it is, and its slot serves the next run.
