@@ -58,7 +58,7 @@ impl Pool<'_> {
             Err(error) if error.kind() == ErrorKind::NotFound => false,
             Err(error) => return Err(io_error("open", &path)(error)),
         };
-        let held = slot._lock.as_ref().is_none_or(|lock| is_at(lock, &self.lock_path(slot.number)));
+        let held = slot.lock.as_ref().is_none_or(|lock| is_at(lock, &self.lock_path(slot.number)));
         Ok(!closed && held)
     }
 }

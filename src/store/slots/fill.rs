@@ -81,8 +81,7 @@ impl Slot {
             self.detach(repo, commit)?;
             return Ok(Filled::Reused);
         }
-        // Git would look into it before it removes it, and wait for a fifo there for ever.
-        if self.has_repositories(repo)? {
+        if !self.remove_repositories(repo)? {
             return Err(failed("a repository is in it"));
         }
         self.restore_index(copy_index)?;

@@ -79,8 +79,14 @@ impl Slot {
         if stage == Stage::All {
             let mut found = self.scan(hash)?;
             if !found.closed.is_empty() {
-                make_readable(&self.dir);
-                found = self.scan(hash)?;
+                // Not where the command may still put a link in the place of one.
+                if self.lock.is_some() {
+                    found
+                        .closed
+                        .iter()
+                        .for_each(|path| make_readable(&self.dir.join(OsStr::from_bytes(path))));
+                    found = self.scan(hash)?;
+                }
                 // Git passes over a folder that it can't list, with a warning: what is in it would be lost.
                 let closed = std::mem::take(&mut found.closed);
                 if let Some(path) = self.not_ignored(&view, repo, closed)?.first() {

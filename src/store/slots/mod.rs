@@ -171,7 +171,7 @@ pub(crate) struct Slot {
     /// What Git may read while it stages what is in the slot, where that is not all.
     reads: Option<Confinement>,
     shared: Shared,
-    _lock: Option<Flock<File>>,
+    lock: Option<Flock<File>>,
 }
 
 /// How the names begin of what was set aside, in the folder of slots.
@@ -274,7 +274,7 @@ impl<'r> Pool<'r> {
             Err((_, nix::errno::Errno::EWOULDBLOCK)) => return Ok(None),
             Err((_, errno)) => return Err(io_error("lock", &path)(errno.into())),
         };
-        let slot = Slot { _lock: Some(lock), ..self.borrow(number) };
+        let slot = Slot { lock: Some(lock), ..self.borrow(number) };
         if self.repo.shared != Shared::Umask {
             // A guardian knows nothing of accounts.
             open_lock(&slot.hold_path())?;
@@ -300,7 +300,7 @@ impl<'r> Pool<'r> {
             stop: Arc::default(),
             reads: None,
             shared: self.repo.shared,
-            _lock: None,
+            lock: None,
         }
     }
 

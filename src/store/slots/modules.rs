@@ -125,15 +125,28 @@ impl Slot {
         to.is_ok_and(|to| own.iter().flatten().any(|own| to.starts_with(own)))
     }
 
-    /// True where a repository is in the slot, a submodule's or another.
-    pub(super) fn has_repositories(&self, repo: &Repository) -> Result<bool, StoreError> {
-        let Ok(slot) = Root::open(&self.dir) else { return Ok(true) };
-        let has = |path: &BString| {
-            // What can't be looked at may be one.
-            !matches!(slot.kind(&Path::new(OsStr::from_bytes(path)).join(".git")), Ok(None))
-        };
-        let submodule = self.own_links(repo)?.iter().any(|(path, _)| has(path));
-        Ok(submodule || !self.scan(repo.hash)?.nested.is_empty())
+    /// Removes the repositories that are in the slot, which Git would look into before it removes them, and wait for a fifo
+    /// there for ever. What they hold was kept. False where that can't be done.
+    pub(super) fn remove_repositories(&self, repo: &Repository) -> Result<bool, StoreError> {
+        let Ok(slot) = Root::open(&self.dir) else { return Ok(false) };
+        for (path, _) in self.own_links(repo)? {
+            let place = Path::new(OsStr::from_bytes(&path));
+            if matches!(slot.kind(&place.join(".git")), Ok(None)) {
+                continue;
+            }
+            // Through no link: that of a folder above leads to what is not the slot's.
+            if !matches!(slot.kind(place), Ok(Some(Kind::Folder))) {
+                return Ok(false);
+            }
+            let dir = self.dir.join(place);
+            remove_tree(&dir).map_err(io_error("remove", &dir))?;
+            std::fs::create_dir(&dir).map_err(io_error("create", &dir))?;
+        }
+        for path in self.scan(repo.hash)?.nested {
+            let dir = self.dir.join(Path::new(OsStr::from_bytes(&path)));
+            remove_tree(&dir).map_err(io_error("remove", &dir))?;
+        }
+        Ok(true)
     }
 
     /// The submodules of the runner's own index: their paths, and the commits that the slot was filled with.
