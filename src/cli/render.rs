@@ -254,7 +254,7 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             };
             let hints: String = names.iter().map(look).collect();
             let what = match names.is_empty() {
-                true => "what Git takes into no tree is",
+                true => "what no tree can hold is",
                 false => "repositories inside the worktree are",
             };
             format!("{what} kept in '{}'{hints}", place(folder))

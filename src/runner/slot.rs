@@ -23,6 +23,7 @@ use nix::unistd::Pid;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::io::ErrorKind;
+use std::path::Path;
 use std::time::Duration;
 
 /// How often a full pool is looked at again.
@@ -82,14 +83,15 @@ impl Occupants {
 }
 
 /// True for what is wrong with what a command left, and not with the machine at this moment.
-fn comes_again(error: &RunnerError) -> bool {
+fn comes_again(slot: &Slot, error: &RunnerError) -> bool {
+    let own = |path: &Path| path.starts_with(slot.dir()) || path.starts_with(slot.admin_dir());
     use ErrorKind::{DirectoryNotEmpty, InvalidFilename, IsADirectory, NotADirectory, PermissionDenied};
     match error {
         RunnerError::Store(StoreError::Git { .. } | StoreError::TooLong { .. }) => true,
-        RunnerError::Store(StoreError::Io { source, .. }) | RunnerError::Io { source, .. } => matches!(
-            source.kind(),
-            DirectoryNotEmpty | InvalidFilename | IsADirectory | NotADirectory | PermissionDenied
-        ),
+        RunnerError::Store(StoreError::Io { source, path, .. }) | RunnerError::Io { source, path, .. } => {
+            let kinds = [DirectoryNotEmpty, InvalidFilename, IsADirectory, NotADirectory, PermissionDenied];
+            kinds.contains(&source.kind()) && own(path)
+        }
         _ => false,
     }
 }
@@ -230,7 +232,7 @@ impl Runner<'_> {
             Ok(Some(attempt)) => report.notes.push(Note::FoundAttempt(attempt, occupant.branch_name())),
             Ok(None) => {}
             // It would end so the next time too, and the slot be lost with it.
-            Err(error) if self.interrupt.signal().is_none() && comes_again(&error) => {
+            Err(error) if self.interrupt.signal().is_none() && comes_again(slot, &error) => {
                 let aside = slot.set_aside(&occupant.run_id)?;
                 report.notes.push(Note::SetAside(aside, with_causes(&error)));
             }

@@ -150,17 +150,21 @@ pub(crate) fn remove_tree(path: &Path) -> std::io::Result<()> {
 
 /// Gives their owner access to every folder and plain file below `path`, as far as possible.
 pub(crate) fn make_readable(path: &Path) {
-    let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(0o700));
+    // Where they are there nothing is changed, so that a file's times tell that it was not.
+    let give = |path: &Path, rights: u32| {
+        let mode = path.symlink_metadata().map(|meta| meta.permissions().mode() & 0o7777);
+        if let Some(mode) = mode.ok().filter(|mode| mode & rights != rights) {
+            let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(mode | rights));
+        }
+    };
+    give(path, 0o700);
     let Ok(entries) = std::fs::read_dir(path) else { return };
     for entry in entries.flatten() {
         let (path, kind) = (entry.path(), entry.file_type());
         if kind.as_ref().is_ok_and(|t| t.is_dir()) {
             make_readable(&path);
-        } else if kind.is_ok_and(|t| t.is_file())
-            && let Ok(meta) = entry.metadata()
-        {
-            let mode = meta.permissions().mode() | 0o600;
-            let _ = std::fs::set_permissions(&path, PermissionsExt::from_mode(mode));
+        } else if kind.is_ok_and(|t| t.is_file()) {
+            give(&path, 0o600);
         }
     }
 }

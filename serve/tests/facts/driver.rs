@@ -18,23 +18,37 @@ pub struct Browser {
     _profile: TempDir,
 }
 
-impl Browser {
-    /// Starts one; `None`, and a line, where there is none here.
-    pub fn start(more: &[&str]) -> Option<Self> {
+/// A chromedriver and its port. It takes one of IPv4 and the same of IPv6, ends where another process has that by then, and
+/// is started again.
+fn started() -> Option<(Child, u16)> {
+    for _ in 0..10 {
         let started =
             Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let Ok(mut driver) = started else {
-            eprintln!("skipped: there is no chromedriver here");
-            return None;
-        };
+        let mut driver = started.ok()?;
         let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines().map_while(Result::ok);
         let port = lines.find_map(|line| {
             let rest = line.split_once("started successfully on port ")?.1;
             rest.trim_end_matches('.').parse().ok()
         });
-        std::thread::spawn(move || lines.for_each(drop));
+        if let Some(port) = port {
+            std::thread::spawn(move || lines.for_each(drop));
+            return Some((driver, port));
+        }
+        let _ = driver.kill();
+        let _ = driver.wait();
+    }
+    panic!("chromedriver starts, and says no port");
+}
+
+impl Browser {
+    /// Starts one; `None`, and a line, where there is none here.
+    pub fn start(more: &[&str]) -> Option<Self> {
+        let Some((driver, port)) = started() else {
+            eprintln!("skipped: there is no chromedriver here");
+            return None;
+        };
         let profile = tempfile::tempdir().unwrap();
-        let mut browser = Self { driver, port: port.unwrap(), session: String::new(), _profile: profile };
+        let mut browser = Self { driver, port, session: String::new(), _profile: profile };
         let folder = format!("--user-data-dir={}", browser._profile.path().display());
         let mut args = vec![
             "--headless",

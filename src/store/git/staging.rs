@@ -7,7 +7,7 @@ use super::calls::RepoGit;
 use super::command::GitCommand;
 use super::confined::Settings;
 use crate::protocol::id::ObjectId;
-use crate::store::StoreError;
+use crate::store::{StoreError, io_error};
 use crate::supervisor::confine::Confinement;
 use gix::bstr::BString;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest that what is in a slot may take to be staged: a file of any length costs a command nothing.
-const STAGING_MAX: Duration = Duration::from_secs(300);
+const STAGING_MAX: Duration = Duration::from_secs(1800);
 
 impl RepoGit {
     /// What Git is configured by on this Git directory, in its order, for a child that can't read the account's files; and
@@ -155,29 +155,29 @@ impl RepoGit {
         }
     }
 
-    /// The submodules that an index file names, each once, with the commit that it has for each. Of one that is not merged
-    /// it is our side's.
+    /// The submodules that an index file names, each once, with the commit that it has for each, and whether it says that
+    /// the place is out of a sparse checkout. Of one that is not merged it is our side's.
     pub(crate) fn links_of(
         &self,
         git_dir: &Path,
         index: &Path,
-    ) -> Result<Vec<(BString, ObjectId)>, StoreError> {
+    ) -> Result<Vec<(BString, ObjectId, bool)>, StoreError> {
         let command = self.index_command(git_dir, index).verb("ls-files");
-        let listed = command.args(["-s", "-z"]).ok()?;
+        let listed = command.args(["-s", "-t", "-z"]).ok()?;
         let mut links = BTreeMap::new();
         for entry in listed.split(|b| *b == 0) {
             let Some(tab) = entry.iter().position(|b| *b == b'\t') else { continue };
             let (words, path) = (entry[..tab].split(|b| *b == b' ').collect::<Vec<_>>(), &entry[tab + 1..]);
-            let [b"160000", id, stage] = words[..] else { continue };
+            let [tag, b"160000", id, stage] = words[..] else { continue };
             let id = ObjectId::from_hex(id).map_err(|_| StoreError::Git {
                 verb: "ls-files".into(),
                 message: "it printed no object id".into(),
             })?;
             if matches!(stage, b"0" | b"2") || !links.contains_key(path) {
-                links.insert(path.to_owned(), id);
+                links.insert(path.to_owned(), (id, tag.eq_ignore_ascii_case(b"S")));
             }
         }
-        Ok(links.into_iter().map(|(path, id)| (path.into(), id)).collect())
+        Ok(links.into_iter().map(|(path, (id, sparse))| (path.into(), id, sparse)).collect())
     }
 
     /// Points submodules of an index file at commits.
@@ -213,8 +213,13 @@ impl RepoGit {
         let entry =
             |(path, id): &(BString, ObjectId)| [format!("{mode} {id}\t").as_bytes(), path, b"\0"].concat();
         let input: Vec<u8> = links.iter().flat_map(entry).collect();
+        // What was written in the second of the index is compared by its content: it stays as old as it was.
+        let written = index.metadata().and_then(|meta| meta.modified()).ok();
         let command = self.index_command(git_dir, index).verb("update-index");
-        command.args(["-z", "--index-info"]).stdin(input).ok().map(drop)
+        command.args(["-z", "--index-info"]).stdin(input).ok()?;
+        let Some(written) = written else { return Ok(()) };
+        let file = std::fs::File::options().write(true).open(index);
+        file.and_then(|file| file.set_modified(written)).map_err(io_error("write", index))
     }
 
     /// A child that works on an index file alone, all of it in that file.

@@ -79,17 +79,15 @@ impl Slot {
         if stage == Stage::All {
             let mut found = self.scan(hash)?;
             if !found.closed.is_empty() {
-                // Not where the command may still put a link in the place of one.
-                if self.lock.is_some() {
-                    found
-                        .closed
-                        .iter()
-                        .for_each(|path| make_readable(&self.dir.join(OsStr::from_bytes(path))));
-                    found = self.scan(hash)?;
-                }
                 // Git passes over a folder that it can't list, with a warning: what is in it would be lost.
-                let closed = std::mem::take(&mut found.closed);
-                if let Some(path) = self.not_ignored(&view, repo, closed)?.first() {
+                let mut closed = self.not_ignored(&view, repo, std::mem::take(&mut found.closed))?;
+                // Not where the command may still put a link in the place of one.
+                if self.lock.is_some() && !closed.is_empty() {
+                    closed.iter().for_each(|path| make_readable(&self.dir.join(OsStr::from_bytes(path))));
+                    found = self.scan(hash)?;
+                    closed = self.not_ignored(&view, repo, std::mem::take(&mut found.closed))?;
+                }
+                if let Some(path) = closed.first() {
                     let path = self.dir.join(OsStr::from_bytes(path));
                     let cannot = std::io::ErrorKind::PermissionDenied.into();
                     return Err(HarvestError::Store(io_error("list", &path)(cannot)));
@@ -125,7 +123,8 @@ impl Slot {
         // What a command took the rights away from, the slot itself too, can be read once they are back.
         let again = first.or_else(|error| match error {
             HarvestError::Store(StoreError::TooLong { .. }) => Err(error),
-            _ => {
+            HarvestError::ForeignHead(_) | HarvestError::Unmerged => Err(error),
+            HarvestError::Store(_) => {
                 make_readable(&self.dir);
                 self.harvest(repo, stage, lease, tree)
             }
@@ -133,7 +132,8 @@ impl Slot {
         let no_way = match again {
             Ok(found) => return Ok(found),
             Err(HarvestError::Store(StoreError::TooLong { .. })) => true,
-            Err(_) => self.scan(repo.hash).is_ok_and(|found| !found.closed.is_empty()),
+            Err(HarvestError::Store(_)) => self.scan(repo.hash).is_ok_and(|found| !found.closed.is_empty()),
+            Err(HarvestError::ForeignHead(_) | HarvestError::Unmerged) => false,
         };
         let nested = self.scan(repo.hash).map(|found| found.nested).unwrap_or_default();
         let view = View::new(self, repo, lease);
@@ -210,6 +210,7 @@ impl Slot {
         let (git_dir, copy) = (view.dir()?, view.index()?);
         let staged = self.staged_links(repo, git_dir, &copy)?;
         let stays = self.links_that_stay(repo, &staged)?;
+        let staged: Vec<(BString, ObjectId)> = staged.into_iter().map(|(path, id, _)| (path, id)).collect();
         let out =
             nested.iter().cloned().chain(stays.iter().map(|(path, _)| path.clone())).chain(self.foreign());
         let mut out: Vec<BString> = out.collect();
@@ -228,12 +229,12 @@ impl Slot {
         repo: &Repository,
         git_dir: &Path,
         copy: &Path,
-    ) -> Result<Vec<(BString, ObjectId)>, StoreError> {
+    ) -> Result<Vec<(BString, ObjectId, bool)>, StoreError> {
         if is_plain(copy) && std::fs::read(copy).ok() != std::fs::read(self.index_copy()).ok() {
             return repo.git.links_of(git_dir, copy);
         }
         // It is the runner's own.
-        self.own_links(repo)
+        Ok(self.own_links(repo)?.into_iter().map(|(path, id)| (path, id, false)).collect())
     }
 
     /// Which submodules the index has afterwards: those in whose place there is a folder, or nothing that can be looked
@@ -241,14 +242,18 @@ impl Slot {
     fn links_that_stay(
         &self,
         repo: &Repository,
-        staged: &[(BString, ObjectId)],
+        staged: &[(BString, ObjectId, bool)],
     ) -> Result<Vec<(BString, ObjectId)>, StoreError> {
         let mut stays: BTreeMap<BString, ObjectId> = BTreeMap::new();
         let slot = Root::open(&self.dir).ok();
-        for (path, id) in staged {
+        for (path, id, sparse) in staged {
             let place = Path::new(OsStr::from_bytes(path));
-            let kind = slot.as_ref().map(|slot| slot.kind(place));
-            if matches!(kind, Some(Ok(Some(Kind::Folder)) | Err(_)) | None) {
+            let stay = match slot.as_ref().map(|slot| slot.kind(place)) {
+                Some(Ok(Some(kind))) => kind == Kind::Folder,
+                Some(Ok(None)) => *sparse,
+                Some(Err(_)) | None => true,
+            };
+            if stay {
                 stays.insert(path.clone(), *id);
             }
         }
@@ -267,6 +272,7 @@ impl Slot {
     ) -> Result<ObjectId, StoreError> {
         self.register(repo, head)?;
         self.detach(repo, head)?;
+        make_readable(&self.dir);
         let (git_dir, copy) = (view.dir()?, view.index()?);
         for broken in ["index", "index.lock"] {
             let _ = std::fs::remove_file(git_dir.join(broken));

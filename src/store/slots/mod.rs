@@ -35,7 +35,9 @@ use crate::supervisor::confine::Confinement;
 use crate::supervisor::hold;
 use affinity::{LastRun, Work};
 pub(crate) use leads::Leads;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{AT_FDCWD, Flock, FlockArg};
+use nix::sys::stat::{UtimensatFlags, utimensat};
+use nix::sys::time::TimeSpec;
 pub(crate) use place::is_slot;
 use place::{Place, is_foreign, number_of};
 use serde::{Deserialize, Serialize};
@@ -467,6 +469,10 @@ impl Slot {
         }
         // No right of the folder itself is needed: it stays below the same one.
         std::fs::rename(&self.dir, &aside).map_err(io_error("move aside", &self.dir))?;
+        // It is as old as this, whatever its command said; and no worktree any more, whose registration the next run has.
+        let _ = std::fs::remove_file(aside.join(".git"));
+        let now = TimeSpec::UTIME_NOW;
+        let _ = utimensat(AT_FDCWD, &aside, &now, &now, UtimensatFlags::NoFollowSymlink);
         self.record.tree = None;
         self.index = std::cell::OnceCell::new();
         self.placed = None;

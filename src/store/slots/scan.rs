@@ -247,8 +247,8 @@ impl Walk<'_> {
         let opened = Dir::openat(&self.root, path.as_bytes(), FOLDER, nix::sys::stat::Mode::empty());
         let cannot = |errno| {
             self.changed();
-            // One that is gone by now, or no folder any more, holds nothing.
-            if !matches!(errno, Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP)
+            // What is gone by now, or no folder any more, holds nothing, and what the system lacks says nothing.
+            if matches!(errno, Errno::EACCES | Errno::EPERM | Errno::ENAMETOOLONG)
                 && let Ok(mut closed) = self.closed.lock()
             {
                 closed.push(path.to_owned());

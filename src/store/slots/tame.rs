@@ -53,6 +53,10 @@ pub(super) fn tame(repo: &Repository, git_dir: &Path, slots: &Path) -> std::io::
 fn leads_inside(folders: &[&Path], address: &str) -> bool {
     let path = address.strip_prefix("file://").unwrap_or(address);
     let at_host = path.find(':').is_some_and(|colon| !path[..colon].contains('/'));
+    if path.contains("::") {
+        // A program of that name would be started.
+        return true;
+    }
     if path.contains("://") || at_host {
         return false;
     }

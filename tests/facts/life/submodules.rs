@@ -180,3 +180,40 @@ fn a_repository_that_cannot_be_read_is_kept_as_it_is() {
     life.event("other", "look", "");
     life.tick(&["--jobs", "1", "other"]).expect(0);
 }
+
+/// K25: beside a submodule, too, a file that is changed at the same size in the second in which it was staged is taken as it
+/// is.
+#[test]
+fn a_change_in_the_second_of_the_index_is_taken_beside_a_submodule() {
+    let same = format!("git add -A; printf 'two\n' >file; sleep 1.2; {NEXT}");
+    let life = with_submodule(&[("build", &same)]);
+    for branch in ["fresh", "again"] {
+        life.event(branch, "build", "");
+        crate::support::life::begin_of_a_second();
+        life.tick(&[branch]).expect(0);
+        assert_eq!(life.show(branch, "file"), "two", "{branch}");
+        assert_eq!(life.rev(&format!("{branch}:libs/lib")), life.rev("main:libs/lib"), "{branch}");
+    }
+}
+
+/// K25: a submodule stays where a command narrowed its slot to other folders, goes where it was removed, and is what it was
+/// staged as where its place is empty.
+#[test]
+fn a_submodule_stays_unless_it_was_removed() {
+    let ways = [
+        ("git sparse-checkout set --cone dir; echo x >dir/new", true),
+        ("echo x >dir/new; git add -A", true),
+        ("echo x >dir/new", true),
+        ("rm -r libs", false),
+        ("git rm -q libs/lib", false),
+        ("rmdir libs/lib; echo x >libs/lib", false),
+    ];
+    for (way, stays) in ways {
+        let life = with_submodule(&[("build", &format!("mkdir -p dir; {way}; {NEXT}"))]);
+        life.event("work", "build", "");
+        let (_, report) = life.report(&["work"]);
+        assert_eq!(report["result"].as_str(), Some("advanced"), "{way}: {report}");
+        let entry = life.git(&["ls-tree", "work", "libs/lib"]);
+        assert_eq!(entry.starts_with("160000 commit"), stays, "{way}: {entry}");
+    }
+}
