@@ -140,7 +140,8 @@ impl Slot {
         let nested = self.not_ignored(&view, repo, nested.clone()).unwrap_or(nested);
         let head = self.head(repo).unwrap_or(lease);
         // Git will never take what is there, or would for ever: a name that it holds for its own, an encoding that there is
-        // not, a file of any length, a folder that can't be listed. No tree holds it then, as none holds a repository, and the slot is not kept for it.
+        // not, a file of any length, a folder that can't be listed. No tree holds it then, as none holds a repository, and
+        // the slot is not kept for it.
         let whole = || Ok(Harvest { tree, head, nested: self.all_names()? });
         if no_way {
             return whole();

@@ -94,8 +94,8 @@ impl Leads {
         self.alternates != other.alternates || info(self) != info(other)
     }
 
-    /// Takes out of `objects/info`, and of the places of objects, what was not there, and brings back where other objects are. The first thing that
-    /// could not be done is told when all else is.
+    /// Takes out of `objects/info`, and of the places of objects, what was not there, and brings back where other objects
+    /// are. The first thing that could not be done is told when all else is.
     fn put_right(&self, objects: &Root) -> Result<(), BeneathError> {
         let mut failed = Ok(());
         for (path, what) in &Self::of(objects).seen {

@@ -473,12 +473,17 @@ impl Slot {
         let _ = std::fs::remove_file(aside.join(".git"));
         let now = TimeSpec::UTIME_NOW;
         let _ = utimensat(AT_FDCWD, &aside, &now, &now, UtimensatFlags::NoFollowSymlink);
+        self.forget_filled();
+        self.save()?;
+        Ok(aside)
+    }
+
+    /// It is filled with nothing that is known from now on.
+    fn forget_filled(&mut self) {
         self.record.tree = None;
         self.index = std::cell::OnceCell::new();
         self.placed = None;
         let _ = std::fs::remove_file(self.index_copy());
-        self.save()?;
-        Ok(aside)
     }
 
     /// Gives up the worktree as it is: moved out of the way and deleted as far as possible.
@@ -486,10 +491,7 @@ impl Slot {
         if self.is_registered() {
             self.drop_modules(repo)?;
         }
-        self.record.tree = None;
-        self.index = std::cell::OnceCell::new();
-        self.placed = None;
-        let _ = std::fs::remove_file(self.index_copy());
+        self.forget_filled();
         if self.dir.symlink_metadata().is_ok() {
             let aside = self.dir.with_file_name(format!(".retired-{}", uuid::Uuid::new_v4()));
             std::fs::rename(&self.dir, &aside).map_err(io_error("move aside", &self.dir))?;
