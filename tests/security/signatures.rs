@@ -123,6 +123,41 @@ fn s33_a_commit_by_hand_names_its_branch() {
     world.aynig(&dir, &["tick", "hand"]).expect(0);
 }
 
+/// K35, K61, S33: nor does a user who has several branches answer a trigger, or chooses one, sign what nobody signed
+#[test]
+fn s33_nothing_unsigned_is_signed_by_a_fan_or_a_choice() {
+    let world = World::any();
+    let ran = world.root().join("ran");
+    let note = format!("echo \"$AYNIG_BRANCH\" >>'{}'\n{DONE}", ran.display());
+    let dir = repo(&world, &[("deploy", &note), ("show", "echo 'SET_STATE {\"state\":\"review\"}'")]);
+    if !signing(&world) {
+        return;
+    }
+    let refs = || world.git(&dir, &["for-each-ref", "refs/heads/"]);
+    let refused = |args: &[&str], commit: &str, branch: &str| {
+        let before = refs();
+        let said = world.aynig(&dir, args).expect(2);
+        assert!(said.err.contains(&format!("{commit} is not signed for '{branch}'")), "{}", said.err);
+        assert_eq!(refs(), before);
+    };
+    let pushed = world.raw_commit(&dir, "topic", b"go\n\ndwp-state: deploy\n");
+    refused(&["fan", "topic", "-n", "2"], &pushed, "topic");
+    world.aynig(&dir, &["set-state", "show", "-b", "job"]).expect(0);
+    world.aynig(&dir, &["fan", "job", "-n", "2"]).expect(0);
+    world.aynig(&dir, &["run", "job-1", "job-2"]).expect(0);
+    let fanned = head(&world, &dir, "job");
+    let pushed = world.raw_commit(&dir, "job-1", b"go\n\ndwp-state: deploy\n");
+    refused(&["choose", "job-1"], &pushed, "job-1");
+    // Nor by the other's, on a branch that says by a stranger's commit which those are.
+    let list = world.git(&dir, &["log", "-1", "--format=%B", "job"]);
+    let forged = world.raw_commit(&dir, "job", list.as_bytes());
+    refused(&["choose", "job-2"], &forged, "job");
+    world.git(&dir, &["update-ref", "refs/heads/job", &fanned]);
+    world.aynig(&dir, &["choose", "job-2"]).expect(0);
+    world.git(&dir, &["verify-commit", "job"]);
+    assert!(!ran.exists());
+}
+
 /// K8, K35, S33: an unsigned lease that is over makes nobody's signature
 #[test]
 fn s33_nothing_unsigned_is_signed_by_its_recovery_or_its_retry() {

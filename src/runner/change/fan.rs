@@ -2,8 +2,9 @@
 //!
 //! The attempts are made with the event that names them, in one transaction; where a kill came between two of its moves
 //! the branch names what is missing, and `fan` once more makes that. The attempts' first commits are its parents: none is
-//! lost meanwhile. Of those that are not chosen each is canceled first, so that a choice that was cut short is made again
-//! as it was. Nothing of them is removed. What a branch names is its attempt only where the branch of that name began as one:
+//! lost meanwhile. A choice and the end of each attempt that rests are one transaction, so that of two choices one is
+//! made and the other changes nothing; an attempt that runs is canceled after it, and `choose` once more does what a kill
+//! left undone. Nothing of them is removed. What a branch names is its attempt only where the branch of that name began as one:
 //! who may push writes any list. Implements K61.
 
 use super::super::{Runner, RunnerError, Tip};
@@ -58,8 +59,8 @@ impl Runner<'_> {
     /// trigger: `fan`.
     ///
     /// # Errors
-    /// [`ChangeError::NoBranch`], [`ChangeError::Leased`], [`ChangeError::NoTrigger`], [`ChangeError::Exists`],
-    /// [`ChangeError::Raced`].
+    /// [`ChangeError::NoBranch`], [`ChangeError::Leased`], [`ChangeError::NotVouched`], [`ChangeError::NoTrigger`],
+    /// [`ChangeError::Exists`], [`ChangeError::Raced`].
     pub fn fan(
         &self,
         branch: &RefName,
@@ -68,6 +69,7 @@ impl Runner<'_> {
     ) -> Result<Fanned, ChangeError> {
         let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
         refuse_leased(branch, &tip)?;
+        self.require_vouched(branch, &tip)?;
         let state = named(FANNED)?;
         let none = |why: &str| ChangeError::NoTrigger(branch.clone(), why.to_owned());
         let trigger = tip.event.as_ref().ok_or_else(|| none("its head is no state event"))?;
@@ -175,8 +177,8 @@ impl Runner<'_> {
     ///
     /// # Errors
     /// [`ChangeError::NoBranch`], [`ChangeError::NotFanned`], [`ChangeError::Fanned`] where the branch itself was named,
-    /// [`ChangeError::Leased`] and [`ChangeError::Unfinished`] of the chosen one, [`ChangeError::Blocked`],
-    /// [`ChangeError::Raced`].
+    /// [`ChangeError::Leased`] and [`ChangeError::Unfinished`] of the chosen one, [`ChangeError::NotVouched`] of that and
+    /// of the fanned branch, [`ChangeError::Blocked`], [`ChangeError::Raced`].
     pub fn choose(&self, branch: &RefName) -> Result<Chosen, ChangeError> {
         let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
         let Some(group) = self.group_of(branch)? else {
@@ -198,29 +200,44 @@ impl Runner<'_> {
         if began {
             return Err(unfinished("it has not run yet"));
         }
-        let mut canceled = Vec::new();
-        for (name, _) in group.attempts.iter().filter(|(name, _)| name != branch.short()) {
-            canceled.extend(self.pass_over(&RefName::branch(name), branch)?);
-        }
+        self.require_vouched(branch, &tip)?;
+        self.require_vouched(&group.branch, &group.tip)?;
         let message = fan::chosen(event, branch.short(), &unique());
         let (from, parents) = (group.tip.id(), vec![group.tip.id(), tip.id()]);
         let commit = self.write_declared(&group.branch, &message, tip.commit.tree, parents)?;
         // What its state asks for is asked of one branch.
         let end = fan::ended(Some(event), DONE, branch.short(), &unique());
         let end = self.write_declared(branch, &end, tip.commit.tree, vec![tip.id()])?;
-        let end = RefChange { name: branch.clone(), expected: Expected::At(tip.id()), new: Some(end) };
-        let moved =
-            self.move_branch_with(&group.branch, (from, commit), &[end], "aynig: choose", self.soon());
+        let mut ends =
+            vec![RefChange { name: branch.clone(), expected: Expected::At(tip.id()), new: Some(end) }];
+        let (mut canceled, mut running) = (Vec::new(), Vec::new());
+        for name in others(&group.attempts, branch) {
+            match self.passed_over(&name, branch)? {
+                Passed::Over => {}
+                Passed::Running => running.push(name),
+                Passed::Resting(at, end, said) => {
+                    ends.push(RefChange { name, expected: Expected::At(at), new: Some(end) });
+                    canceled.push(said);
+                }
+            }
+        }
+        let moved = self.move_branch_with(&group.branch, (from, commit), &ends, "aynig: choose", self.soon());
         let notes = match moved {
-            Err(RunnerError::Store(StoreError::Moved { name, .. })) if name == *branch => None,
+            Err(RunnerError::Store(StoreError::Moved { name, .. })) => return Err(ChangeError::Raced(name)),
             moved => moved_notes(&group.branch, moved?)?,
         };
         let notes = notes.ok_or_else(|| ChangeError::Raced(group.branch.clone()))?;
+        for name in running {
+            canceled.extend(self.pass_over(&name, branch)?);
+        }
+        // As the branch names them.
+        let place = |said: &Written| group.attempts.iter().position(|(name, _)| name == said.branch.short());
+        canceled.sort_by_key(place);
         Ok(Chosen { written: Written { notes, ..written(&group.branch, commit, state) }, canceled })
     }
 
-    /// Says `done` on an attempt that its branch goes on with already: a kill came between the two. `None` where that is not
-    /// so, or the attempt went on itself.
+    /// Does what a kill left undone of a choice that its branch goes on with already: `done` on the attempt, and the end of
+    /// the others. `None` where that is not so, the attempt went on itself, or nothing is left to do.
     fn finish_choice(&self, attempt: &RefName, tip: &Tip) -> Result<Option<Chosen>, ChangeError> {
         let (known, mut of) = (HashSet::new(), None);
         self.walk(tip.id(), &known, &mut |below| {
@@ -230,41 +247,86 @@ impl Runner<'_> {
         })?;
         let head = of.as_ref().filter(|of| of.is_valid()).map(|of| self.fresh_tip(of)).transpose()?.flatten();
         let (Some(branch), Some(head)) = (of, head) else { return Ok(None) };
+        let is_ended = tip.event.as_ref().and_then(Event::state_name).is_some_and(|s| s.as_str() == DONE);
+        let chosen_at = tip.commit.parents.first().filter(|_| is_ended).copied();
         let mut found = None;
         self.walk(head.id(), &known, &mut |below| {
             let Some(event) = &below.event else { return true };
             let chose = event.message.last(fan::CHOSEN) == Some(attempt.short());
-            if chose && below.commit.parents.get(1) == Some(&tip.id()) {
-                found = event.state_name().cloned();
+            if let (true, [fanned, at, ..]) = (chose, &below.commit.parents[..])
+                && (*at == tip.id() || Some(*at) == chosen_at)
+            {
+                found = event.state_name().map(|state| (state.clone(), *fanned, *at == tip.id()));
             }
             !chose && attempts_of(event).is_empty()
         })?;
-        let Some(state) = found else { return Ok(None) };
-        let end = fan::ended(tip.event.as_ref(), DONE, attempt.short(), &unique());
-        let end = self.write_declared(attempt, &end, tip.commit.tree, vec![tip.id()])?;
-        unless_raced(attempt, self.advance(attempt, tip.id(), end, "aynig: choose")?)?;
-        Ok(Some(Chosen { written: written(&branch, head.id(), &state), canceled: Vec::new() }))
+        let Some((state, fanned, is_open)) = found else { return Ok(None) };
+        if is_open {
+            let end = fan::ended(tip.event.as_ref(), DONE, attempt.short(), &unique());
+            let end = self.write_declared(attempt, &end, tip.commit.tree, vec![tip.id()])?;
+            unless_raced(attempt, self.advance(attempt, tip.id(), end, "aynig: choose")?)?;
+        }
+        let fanned = Tip::from(self.store.read_commit(fanned)?);
+        let named = fanned.event.as_ref().map(attempts_of).unwrap_or_default();
+        let mut canceled = Vec::new();
+        for name in others(&named, attempt) {
+            let is_ours = named.iter().find(|(short, _)| short == name.short());
+            if is_ours.map(|other| self.has_attempt(&branch, other)).transpose()?.unwrap_or(false) {
+                canceled.extend(self.pass_over(&name, attempt)?);
+            }
+        }
+        let is_done = is_open || !canceled.is_empty();
+        Ok(is_done.then(|| Chosen { written: written(&branch, head.id(), &state), canceled }))
+    }
+
+    /// How an attempt that was not chosen is to end.
+    fn passed_over(&self, attempt: &RefName, chosen: &RefName) -> Result<Passed, ChangeError> {
+        let Some(tip) = self.fresh_tip(attempt)? else { return Ok(Passed::Over) };
+        let event = tip.event.as_ref();
+        if event.is_some_and(Event::is_working) {
+            return Ok(Passed::Running);
+        }
+        let state = named(CANCELED)?;
+        if event.and_then(Event::state_name) == Some(&state) {
+            return Ok(Passed::Over);
+        }
+        let message = fan::ended(event, CANCELED, chosen.short(), &unique());
+        let commit = self.write_declared(attempt, &message, tip.commit.tree, vec![tip.id()])?;
+        Ok(Passed::Resting(tip.id(), commit, written(attempt, commit, &state)))
     }
 
     /// Cancels an attempt that was not chosen; `None` where it is canceled, or gone.
     fn pass_over(&self, attempt: &RefName, chosen: &RefName) -> Result<Option<Written>, ChangeError> {
-        let Some(tip) = self.fresh_tip(attempt)? else { return Ok(None) };
-        let event = tip.event.as_ref();
-        if event.is_some_and(Event::is_working) {
-            match self.cancel(attempt, None) {
-                Ok(done) => return Ok(Some(done)),
-                // Its run has ended meanwhile.
-                Err(ChangeError::NotLeased(_)) => return self.pass_over(attempt, chosen),
-                Err(error) => return Err(error),
+        loop {
+            match self.passed_over(attempt, chosen)? {
+                Passed::Over => return Ok(None),
+                Passed::Running => match self.cancel(attempt, None) {
+                    Ok(done) => return Ok(Some(done)),
+                    // Its run has ended meanwhile.
+                    Err(ChangeError::NotLeased(_)) => {}
+                    Err(error) => return Err(error),
+                },
+                Passed::Resting(at, end, said) => {
+                    unless_raced(attempt, self.advance(attempt, at, end, "aynig: not chosen")?)?;
+                    return Ok(Some(said));
+                }
             }
         }
-        let state = named(CANCELED)?;
-        if event.and_then(Event::state_name) == Some(&state) {
-            return Ok(None);
-        }
-        let message = fan::ended(event, CANCELED, chosen.short(), &unique());
-        let commit: ObjectId = self.write_declared(attempt, &message, tip.commit.tree, vec![tip.id()])?;
-        unless_raced(attempt, self.advance(attempt, tip.id(), commit, "aynig: not chosen")?)?;
-        Ok(Some(written(attempt, commit, &state)))
     }
+}
+
+/// How an attempt that was not chosen ends.
+enum Passed {
+    /// It has, or it is gone.
+    Over,
+    /// Its run is canceled.
+    Running,
+    /// What it holds goes on with this commit, of which this is said.
+    Resting(ObjectId, ObjectId, Written),
+}
+
+/// The branches of all attempts but this one.
+fn others(attempts: &[Attempt], chosen: &RefName) -> Vec<RefName> {
+    let others = attempts.iter().filter(|(name, _)| name != chosen.short());
+    others.map(|(name, _)| RefName::branch(name)).collect()
 }

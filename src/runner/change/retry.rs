@@ -69,7 +69,7 @@ impl Runner<'_> {
     }
 
     /// What is written here is signed: it repeats nothing that was not.
-    fn require_vouched(&self, branch: &RefName, tip: &Tip) -> Result<(), ChangeError> {
+    pub(super) fn require_vouched(&self, branch: &RefName, tip: &Tip) -> Result<(), ChangeError> {
         match self.not_vouched(branch, tip)? {
             None => Ok(()),
             Some(_) => Err(ChangeError::NotVouched(branch.clone(), tip.id())),

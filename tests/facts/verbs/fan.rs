@@ -133,6 +133,72 @@ fn a_choice_that_was_cut_short_is_made_whole_by_the_next() {
     life.run(&["choose", "topic-2"]).expect(128);
 }
 
+/// K61: where a kill came between the moves of the choice, or before a run was canceled, `choose` once more ends what is left.
+#[test]
+fn the_next_choice_of_the_same_ends_the_others_that_a_kill_left() {
+    let life = life();
+    life.run(&["fan", "topic", "-n", "4"]).expect(0);
+    life.run(&["run", "topic-1", "topic-2"]).expect(0);
+    let work = ["topic-1", "topic-2", "topic-3"].map(|name| life.rev(name));
+    life.run(&["choose", "topic-2"]).expect(0);
+    for (name, old) in ["topic-1", "topic-2", "topic-3"].into_iter().zip(&work) {
+        life.git(&["update-ref", &format!("refs/heads/{name}"), old]);
+    }
+    life.run(&["choose", "topic-2"]).expect(0);
+    let states = || ["topic-1", "topic-2", "topic-3", "topic-4"].map(|name| life.state(name));
+    assert_eq!(states(), ["canceled", "done", "canceled", "canceled"]);
+    // The attempt said so, and one of the others did not.
+    life.git(&["update-ref", "refs/heads/topic-1", &work[0]]);
+    let said = lines(&life.run(&["choose", "topic-2", "--json"]).expect(0).stdout, "aynig.change/1");
+    assert_eq!(
+        said.iter().map(|one| one["branch"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["topic-1", "topic"]
+    );
+    assert_eq!(states(), ["canceled", "done", "canceled", "canceled"]);
+    life.run(&["choose", "topic-2"]).expect(128);
+    life.repo.assert_sound();
+}
+
+/// K61, K28: a choice that can't be made leaves each attempt as it was, to be chosen later.
+#[test]
+fn a_choice_that_local_work_is_in_the_way_of_cancels_nothing() {
+    let life = life();
+    life.git(&["checkout", "-q", "topic"]);
+    life.run(&["fan", "-n", "3"]).expect(0);
+    life.run(&["run", "topic-1", "topic-2"]).expect(0);
+    std::fs::write(life.repo.path().join("made"), "mine").unwrap();
+    let before = life.git(&["for-each-ref", "refs/heads/"]);
+    life.run(&["choose", "topic-1"]).expect(1);
+    assert_eq!(life.git(&["for-each-ref", "refs/heads/"]), before);
+    std::fs::remove_file(life.repo.path().join("made")).unwrap();
+    life.run(&["choose", "topic-2"]).expect(0);
+    assert_eq!(
+        ["topic-1", "topic-2", "topic-3"].map(|name| life.state(name)),
+        ["canceled", "done", "canceled"]
+    );
+    life.repo.assert_sound();
+}
+
+/// K61: of two choices at once one is made, and the other changes nothing.
+#[test]
+fn two_choices_at_once_leave_one_branch_chosen() {
+    let life = life();
+    for round in 0..6 {
+        let topic = format!("job{round}");
+        let names = [1, 2].map(|n| format!("{topic}-{n}"));
+        life.event(&topic, "build", "");
+        life.run(&["fan", &topic, "-n", "2"]).expect(0);
+        life.run(&["run", &names[0], &names[1]]).expect(0);
+        let both = [&names[0], &names[1]].map(|name| life.start(&["choose", name]));
+        let codes = both.map(|choice| choice.done().code);
+        let won = codes.iter().position(|code| *code == Some(0)).unwrap_or_else(|| panic!("{codes:?}"));
+        assert_ne!(codes[1 - won], Some(0));
+        assert_eq!([&names[won], &names[1 - won]].map(|name| life.state(name)), ["done", "canceled"]);
+        assert_eq!(life.trailer(&topic, "dwp-chosen").as_deref(), Some(&*names[won]));
+    }
+    life.repo.assert_sound();
+}
+
 /// K61: a command that runs is ended.
 #[test]
 fn an_attempt_that_runs_is_canceled_by_the_choice() {
