@@ -9,6 +9,7 @@ use super::ran;
 use crate::app::Exit;
 use crate::app::report::TickLine;
 use crate::protocol::decide::{Held, Idle, Overspent, Paused, Per};
+use crate::protocol::landing::NotLanded;
 use crate::protocol::name::STALLED;
 use crate::protocol::pause::Holder;
 use crate::protocol::resemble::Missed;
@@ -156,6 +157,9 @@ pub fn text(report: &Report, named: bool) -> Text {
             notes.extend(
                 why.paths().iter().map(|path| format!("{branch}: conflict in '{}'", escape(path.as_bytes()))),
             );
+            if let NotLanded::Unmade(why) = why {
+                notes.push(format!("{branch}: {}", escape(why.as_bytes())));
+            }
             notes.push(format!("hint: {}", at.call("retry")));
             Some(format!("{branch}: land stalled: '{}': {why}", shown(onto)))
         }

@@ -223,6 +223,8 @@ pub enum NotLanded {
     Leased,
     /// What is to be checked can't be brought into a working tree that has the branch checked out.
     Checkout(Obstacle),
+    /// What the target is to hold can't be made, for this reason.
+    Unmade(String),
 }
 
 impl fmt::Display for NotLanded {
@@ -232,6 +234,7 @@ impl fmt::Display for NotLanded {
             NotLanded::NoTarget => f.write_str("no such branch"),
             NotLanded::Leased => f.write_str("a run holds it"),
             NotLanded::Checkout(by) => write!(f, "checkout: {}", by.kind()),
+            NotLanded::Unmade(_) => f.write_str("it cannot be made"),
         }
     }
 }
@@ -253,6 +256,9 @@ impl NotLanded {
                     escape(by.to_string().as_bytes())
                 );
             }
+            NotLanded::Unmade(why) => {
+                return format!("What '{onto}' is to hold cannot be made: {}", escape(why.as_bytes()));
+            }
         };
         for path in self.paths().iter().take(PATHS_MAX) {
             text += &format!("\n    {}", escape(path.as_bytes()));
@@ -267,7 +273,7 @@ impl NotLanded {
     pub fn paths(&self) -> &[String] {
         match self {
             NotLanded::Conflict(paths) => paths,
-            NotLanded::NoTarget | NotLanded::Leased | NotLanded::Checkout(_) => &[],
+            NotLanded::NoTarget | NotLanded::Leased | NotLanded::Checkout(_) | NotLanded::Unmade(_) => &[],
         }
     }
 

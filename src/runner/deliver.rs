@@ -121,7 +121,7 @@ impl Runner<'_> {
             interim.id =
                 self.scratch.write_commit(&NewCommit { tree: interim.tree, parents, signature, message })?;
         }
-        let tree = match self.repo.git.join_commits(interim.id, work)? {
+        let tree = match self.repo.git.join_commits(interim.id, work, self.merge_patience())? {
             Joined::Tree(tree) => tree,
             // A Git that can't merge without a working tree can tell that there is nothing to merge.
             Joined::Conflicts(paths)
@@ -130,6 +130,7 @@ impl Runner<'_> {
                 return Ok(Merge::Nothing);
             }
             Joined::Conflicts(paths) => return Ok(Merge::Conflict(paths)),
+            Joined::Late => return Ok(Merge::Conflict(Vec::new())),
         };
         // A message brings no commands.
         let ours = |tree| -> Result<bool, RunnerError> {

@@ -15,8 +15,8 @@ use crate::protocol::id::ObjectId;
 use crate::runner::change::Written;
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError, Silent};
-use crate::store::RefName;
 use crate::store::repository::Repository;
+use crate::store::{RefName, StoreError};
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;
 use std::path::Path;
@@ -125,6 +125,9 @@ fn read_back(runner: &Runner<'_>, written: &Written, done: &Done) -> Result<(), 
     Err(GovernError::NotWritten(written.branch.clone()))
 }
 
+/// Most bytes of either: what JSON says in two of them can take thirty in memory, and who pushes a branch writes it.
+const FILE_MAX: u64 = 4 << 20;
+
 /// The two files in a tree that say where a run is: the configuration and the state.
 pub(super) fn files(runner: &Runner<'_>, tree: ObjectId) -> Result<[Option<Vec<u8>>; 2], RunnerError> {
     let store = &runner.store;
@@ -136,8 +139,14 @@ pub(super) fn files(runner: &Runner<'_>, tree: ObjectId) -> Result<[Option<Vec<u
         Some(folder) => entry(folder, "state.json")?,
         None => None,
     };
-    let read = |id: Option<ObjectId>| id.map(|id| store.read_blob(id)).transpose();
-    Ok([read(entry(tree, PROJECT)?)?, read(state)?])
+    let read = |id: Option<ObjectId>, name: &str| {
+        let read = |id| match store.blob_size(id)? > FILE_MAX {
+            true => Err(StoreError::Object { id, cause: format!("{name} is larger than {FILE_MAX} bytes") }),
+            false => store.read_blob(id),
+        };
+        id.map(read).transpose()
+    };
+    Ok([read(entry(tree, PROJECT)?, PROJECT)?, read(state, ".agentxchain/state.json")?])
 }
 
 /// The project in a checkout of a branch, with the configuration that may be acted on.

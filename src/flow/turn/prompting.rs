@@ -143,9 +143,9 @@ impl Ground<'_> {
     fn conflicts(&self, brought: &Brought, to: Option<ObjectId>) -> Vec<String> {
         let work = brought.attached.as_deref().and_then(|work| work.parse::<ObjectId>().ok());
         let Some((work, head)) = work.zip(to) else { return Vec::new() };
-        match self.runner.repo.git.join_commits(head, work) {
+        match self.runner.repo.git.join_commits(head, work, self.runner.merge_patience()) {
             Ok(Joined::Conflicts(paths)) => paths,
-            Ok(Joined::Tree(_)) | Err(_) => Vec::new(),
+            Ok(Joined::Tree(_) | Joined::Late) | Err(_) => Vec::new(),
         }
     }
 }

@@ -215,9 +215,9 @@ impl Runner<'_> {
             match self.passed_over(&name, branch)? {
                 Passed::Over => {}
                 Passed::Running => running.push(name),
-                Passed::Resting(at, end, said) => {
+                Passed::Resting { at, end } => {
+                    canceled.push(written(&name, end, &named(CANCELED)?));
                     ends.push(RefChange { name, expected: Expected::At(at), new: Some(end) });
-                    canceled.push(said);
                 }
             }
         }
@@ -291,8 +291,8 @@ impl Runner<'_> {
             return Ok(Passed::Over);
         }
         let message = fan::ended(event, CANCELED, chosen.short(), &unique());
-        let commit = self.write_declared(attempt, &message, tip.commit.tree, vec![tip.id()])?;
-        Ok(Passed::Resting(tip.id(), commit, written(attempt, commit, &state)))
+        let end = self.write_declared(attempt, &message, tip.commit.tree, vec![tip.id()])?;
+        Ok(Passed::Resting { at: tip.id(), end })
     }
 
     /// Cancels an attempt that was not chosen; `None` where it is canceled, or gone.
@@ -306,9 +306,9 @@ impl Runner<'_> {
                     Err(ChangeError::NotLeased(_)) => {}
                     Err(error) => return Err(error),
                 },
-                Passed::Resting(at, end, said) => {
+                Passed::Resting { at, end } => {
                     unless_raced(attempt, self.advance(attempt, at, end, "aynig: not chosen")?)?;
-                    return Ok(Some(said));
+                    return Ok(Some(written(attempt, end, &named(CANCELED)?)));
                 }
             }
         }
@@ -321,8 +321,8 @@ enum Passed {
     Over,
     /// Its run is canceled.
     Running,
-    /// What it holds goes on with this commit, of which this is said.
-    Resting(ObjectId, ObjectId, Written),
+    /// What it holds goes on with this commit.
+    Resting { at: ObjectId, end: ObjectId },
 }
 
 /// The branches of all attempts but this one.

@@ -13,14 +13,18 @@ use crate::protocol::dialect::Dialect;
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::landing::{Candidate, History, is_of_a_landing};
-use crate::protocol::message::Message;
+use crate::protocol::message::{Message, RenderError};
 use crate::protocol::text::escape;
-use crate::store::git_merge::Joined;
-use crate::store::{Commit, NewCommit, RefName};
+use crate::store::git_merge::{Joined, MERGE_PATIENCE};
+use crate::store::{Commit, NewCommit, RefName, StoreError};
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 /// Most events of a landing that are passed over to find the work below them.
 const EVENTS_MAX: usize = 10_000;
+
+/// What Git says of an object that it does not write.
+const UNSOUND: &str = "object fails fsck";
 
 /// What came of making it.
 pub(super) enum Built {
@@ -30,6 +34,13 @@ pub(super) enum Built {
     Nothing,
     /// These paths don't go together.
     Conflict(Vec<String>),
+    /// It can't be made, for this reason.
+    Unmade(String),
+}
+
+/// Why a commit of the branch can't be copied, and what lands all the same.
+fn no_copy(commit: ObjectId, why: &str) -> Built {
+    Built::Unmade(format!("commit {commit} cannot be copied: {why}; land it with --merge, which copies none"))
 }
 
 /// A commit of the branch, and the one whose change it adds to.
@@ -112,9 +123,10 @@ impl Runner<'_> {
         signed: bool,
     ) -> Result<Built, RunnerError> {
         let base = target.tip.id();
-        let tree = match self.repo.git.join_commits(base, work)? {
+        let tree = match self.repo.git.join_commits(base, work, self.merge_patience())? {
             Joined::Tree(tree) => tree,
             Joined::Conflicts(paths) => return Ok(Built::Conflict(paths)),
+            Joined::Late => return Ok(self.took_too_long()),
         };
         let into = match target.name.short() {
             b"main" | b"master" => String::new(),
@@ -125,15 +137,25 @@ impl Runner<'_> {
         Ok(Built::Commit(self.write_landing(tree, vec![base, work], &message, signed)?))
     }
 
+    /// How long a merge of two commits may take: what bounds a run bounds what is made for it.
+    pub(crate) fn merge_patience(&self) -> Duration {
+        self.settings.timeout.map_or(MERGE_PATIENCE, |timeout| timeout.min(MERGE_PATIENCE))
+    }
+
+    fn took_too_long(&self) -> Built {
+        let patience = humantime::format_duration(self.merge_patience());
+        Built::Unmade(format!("Git takes longer than {patience} to merge them"))
+    }
+
     fn replay_onto(&self, base: &Commit, work: ObjectId, signed: bool) -> Result<Built, RunnerError> {
         let one_by_one = self.replay(base, self.steps(base.id, work, false)?, signed)?;
         // What a merge of the target has mended goes together with it as one commit.
         match one_by_one {
             Built::Conflict(paths) => match self.replay(base, self.steps(base.id, work, true)?, signed)? {
-                Built::Conflict(_) => Ok(Built::Conflict(paths)),
+                Built::Conflict(_) | Built::Unmade(_) => Ok(Built::Conflict(paths)),
                 mended @ (Built::Commit(_) | Built::Nothing) => Ok(mended),
             },
-            done @ (Built::Commit(_) | Built::Nothing) => Ok(done),
+            done @ (Built::Commit(_) | Built::Nothing | Built::Unmade(_)) => Ok(done),
         }
     }
 
@@ -153,15 +175,26 @@ impl Runner<'_> {
             let picked = match changes.then(|| self.pick(tree, parent.id, commit.id)).transpose()? {
                 Some(Joined::Tree(picked)) => picked,
                 Some(Joined::Conflicts(paths)) => return Ok(Built::Conflict(paths)),
+                Some(Joined::Late) => return Ok(self.took_too_long()),
                 None => tree,
             };
             if changes && picked == tree {
                 continue;
             }
-            let message = event.map(|event| self.render(&without_state(event.message))).transpose()?;
+            let message = match event.map(|event| self.render(&without_state(event.message))).transpose() {
+                Err(RunnerError::Message { cause }) => return Ok(no_copy(commit.id, &cause)),
+                rendered => rendered?,
+            };
             let by = self.signature();
             let copied = self.repo.git.copy_commit(commit.id, (picked, onto), message, &by, signed);
-            onto = copied.map_err(not_signed)?;
+            onto = match (copied, signed) {
+                // What that commit says of its author is no commit's to Git.
+                (Err(StoreError::Git { message, .. }), false) if message.contains(UNSOUND) => {
+                    return Ok(no_copy(commit.id, &message));
+                }
+                (copied, false) => copied?,
+                (copied, true) => copied.map_err(not_signed)?,
+            };
             tree = picked;
         }
         Ok(if onto == base.id { Built::Nothing } else { Built::Commit(onto) })
@@ -172,7 +205,8 @@ impl Runner<'_> {
     fn pick(&self, tree: ObjectId, parent: ObjectId, commit: ObjectId) -> Result<Joined, RunnerError> {
         let message = self.render(&Message::new("aynig: interim commit", "", Vec::new()))?;
         let interim = NewCommit { tree, parents: vec![parent], signature: self.signature(), message };
-        Ok(self.repo.git.join_commits(self.scratch.write_commit(&interim)?, commit)?)
+        let onto = self.scratch.write_commit(&interim)?;
+        Ok(self.repo.git.join_commits(onto, commit, self.merge_patience())?)
     }
 
     /// The branch's commits that the target has not, newest first; `None` where they have no common history. `mended`:
@@ -224,9 +258,16 @@ fn reaches(from: ObjectId, to: ObjectId, beyond: &HashMap<ObjectId, Vec<ObjectId
     false
 }
 
-/// A message that asks for nothing.
+/// A message that asks for nothing. Where what stood before our trailers is a block of trailers to Git once they are gone (a
+/// `Signed-off-by`), it is read as that, and what it has of ours goes as well.
 fn without_state(mut message: Message) -> Message {
     let ours = [Dialect::Dwp, Dialect::Aynig].map(Dialect::prefix);
-    message.trailers.retain(|trailer| !ours.iter().any(|prefix| trailer.key.starts_with(prefix)));
-    message
+    loop {
+        message.trailers.retain(|trailer| !ours.iter().any(|prefix| trailer.key.starts_with(prefix)));
+        if message.render() != Err(RenderError::BodyEndsInTrailers) {
+            return message;
+        }
+        let Message { subject, body, .. } = &message;
+        message = Message::parse(&[subject, &b"\n\n"[..], body, b"\n"].concat());
+    }
 }

@@ -161,6 +161,9 @@ impl Runner<'_> {
             Built::Conflict(paths) => {
                 return self.not_landed((branch, tip), &name, NotLanded::Conflict(paths), report);
             }
+            Built::Unmade(why) => {
+                return self.not_landed((branch, tip), &name, NotLanded::Unmade(why), report);
+            }
             Built::Nothing => return self.has_landed(branch, tip, request, report),
         };
         let candidate = Candidate { onto: request.onto.clone(), commit, base: target.tip.id() };

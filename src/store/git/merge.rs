@@ -9,6 +9,7 @@ use crate::store::checkout::index_lock::IndexLock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
 
 /// What came of a merge of trees.
 #[derive(Debug)]
@@ -26,7 +27,12 @@ pub(crate) enum Joined {
     Tree(ObjectId),
     /// They don't go together: because of these paths, where Git names any.
     Conflicts(Vec<String>),
+    /// It took longer than it may: a history of few commits can be made so that it would take years.
+    Late,
 }
+
+/// Longest merge of two commits, for which other branches wait.
+pub(crate) const MERGE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A path whose second version was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,10 +109,19 @@ impl RepoGit {
 
     /// Merges two commits as `git merge` does, without a working tree. Commits without a common history, and a Git
     /// before 2.38, which can't, give a conflict without a path.
-    pub(crate) fn join_commits(&self, ours: ObjectId, theirs: ObjectId) -> Result<Joined, StoreError> {
+    pub(crate) fn join_commits(
+        &self,
+        ours: ObjectId,
+        theirs: ObjectId,
+        patience: Duration,
+    ) -> Result<Joined, StoreError> {
         let (ours, theirs) = (ours.to_string(), theirs.to_string());
         let args = ["--write-tree", "--name-only", "--no-messages", "-z", &ours, &theirs];
-        let output = self.here().durable(self.durable).verb("merge-tree").args(args).output()?;
+        let command = self.here().durable(self.durable).within(patience);
+        let output = command.verb("merge-tree").args(args).output()?;
+        if output.late {
+            return Ok(Joined::Late);
+        }
         let mut words = output.stdout.split(|b| *b == 0).filter(|word| !word.is_empty());
         let tree = words.next().and_then(|tree| ObjectId::from_hex(tree.trim_ascii()).ok());
         match (output.status.code(), tree) {
@@ -114,7 +129,7 @@ impl RepoGit {
             (Some(1), Some(_)) => {
                 Ok(Joined::Conflicts(words.map(|path| String::from_utf8_lossy(path).into_owned()).collect()))
             }
-            (Some(128 | 129), _) if !output.late => Ok(Joined::Conflicts(Vec::new())),
+            (Some(128 | 129), _) => Ok(Joined::Conflicts(Vec::new())),
             _ => Err(StoreError::Git { verb: "merge-tree".into(), message: output.message }),
         }
     }

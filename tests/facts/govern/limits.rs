@@ -251,3 +251,18 @@ fn a_result_that_is_refused_leaves_what_was_staged() {
     govern(&life, &["accept", "--root", root, "-F", result.to_str().unwrap()]).expect(2);
     assert_eq!(std::fs::read_to_string(&staged).unwrap(), "mine");
 }
+
+/// G13: a state that would take a hundred times its size in memory is refused before it is read.
+#[test]
+fn a_state_of_a_branch_is_of_a_bounded_size() {
+    let life = life(|_| {});
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.git(&["checkout", "-q", "work"]);
+    let mut state: Value = serde_json::from_str(&life.read(".agentxchain/state.json")).unwrap();
+    state["more"] = json!(vec![0; 2 << 20]);
+    life.write(".agentxchain/state.json", &state.to_string());
+    life.git(&["commit", "-qam", "larger"]);
+    life.git(&["checkout", "-q", "main"]);
+    let said = govern(&life, &["status", "-b", "work"]).expect(128);
+    assert!(said.stderr.contains(".agentxchain/state.json is larger than 4194304 bytes"), "{said:?}");
+}

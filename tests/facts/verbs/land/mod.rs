@@ -1,6 +1,7 @@
 //! `land`: what lands is what was checked, once, and nothing is lost on the way.
 
 mod many;
+mod unmade;
 
 use crate::support::life::{Life, Running, eventually};
 
