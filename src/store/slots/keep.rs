@@ -146,13 +146,17 @@ impl Slot {
         format!(".kept-{}", self.number)
     }
 
-    /// True where the index has this path, or something below it.
+    /// True where the index has this path, something below it, or a file, a link or a submodule in the place of a folder
+    /// above it: then the commit's rules say nothing of it, and Git refuses to be asked.
     fn is_tracked(&self, repo: &Repository, path: &Path) -> Result<bool, StoreError> {
         let index = self.index(repo.hash)?;
         let path: &BStr = path.as_os_str().as_bytes().as_bstr();
         let below = BString::from([path.as_bytes(), b"/"].concat());
-        let from = index.entries().partition_point(|e| e.path(index) < path);
-        let at = index.entries().get(from).is_some_and(|e| e.path(index) == path);
+        let has = |path: &BStr| {
+            let from = index.entries().partition_point(|e| e.path(index) < path);
+            index.entries().get(from).is_some_and(|e| e.path(index) == path)
+        };
+        let at = has(path) || path.find_iter("/").any(|end| has(path[..end].as_bstr()));
         let from = index.entries().partition_point(|e| e.path(index) < below.as_bstr());
         Ok(at || index.entries().get(from).is_some_and(|e| e.path(index).starts_with(&below)))
     }
@@ -218,9 +222,13 @@ impl Slot {
         for path in find(&from, Path::new(""), patterns).into_keys() {
             files(&from, &path, &mut all).map_err(cannot)?;
         }
+        let to = Root::open(&self.dir).map_err(cannot)?;
         let mut names = Vec::new();
         for path in all {
-            if !self.is_tracked(repo, &path)? {
+            // In the place of a folder that was kept, or below a link in it, there is no room, and Git is not asked: of
+            // what lies beyond a link it says nothing but that it does.
+            let room = matches!(to.kind(&path), Ok(None | Some(Kind::File | Kind::Link | Kind::Other)));
+            if room && !self.is_tracked(repo, &path)? {
                 names.push(BString::from(path.as_os_str().as_bytes()));
             }
         }
@@ -228,14 +236,10 @@ impl Slot {
             return Ok(Vec::new());
         }
         let ignored = repo.git.ignored(&self.admin, &self.dir, &names)?;
-        let to = Root::open(&self.dir).map_err(cannot)?;
         let mut copied = Vec::new();
         for name in ignored {
             let path = path_of(&name);
-            // In the place of a folder's, or below what is a file here, there is no room for it.
-            if path.parent().is_some_and(|parent| to.create_dirs(parent, 0o777).is_err())
-                || matches!(to.kind(&path), Ok(Some(Kind::Folder)) | Err(_))
-            {
+            if path.parent().is_some_and(|parent| to.create_dirs(parent, 0o777).is_err()) {
                 continue;
             }
             let file = from.file(&path).map_err(cannot)?;

@@ -278,3 +278,97 @@ fn k58_a_preparation_that_fails_ends_its_run_as_a_command_does() {
         assert_eq!(life.said("ran"), "", "{script}");
     }
 }
+
+/// A repository whose `config/` has a tracked file and, in the main working tree alone, one that is copied.
+fn with_secret(commands: &[(&str, &str)]) -> Life {
+    let life = life(commands);
+    life.write("config/k", "k\n");
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "config"]);
+    life.write("config/.env", "SECRET\n");
+    life.config("aynig.include", "config/.env");
+    life
+}
+
+/// The commit of `main` with this in the place of a path, on a branch.
+fn replaced(life: &Life, branch: &str, mode: &str, id: &str, path: &str) {
+    life.git(&["rm", "-rq", "--cached", path]);
+    life.git(&["update-index", "--add", "--cacheinfo", &format!("{mode},{id},{path}")]);
+    let tree = life.git(&["write-tree"]);
+    life.git(&["reset", "-q"]);
+    let parent = life.try_rev(&format!("refs/heads/{branch}")).unwrap_or_else(|| life.rev("main"));
+    let id = life.git(&["commit-tree", "-p", &parent, "-m", "replaced", &tree]);
+    life.git(&["update-ref", &format!("refs/heads/{branch}"), &id]);
+}
+
+/// K58: where the commit has something else in the place of a folder, nothing is copied below it, and it runs.
+#[test]
+fn k58_below_a_link_a_file_or_a_submodule_of_the_commit_nothing_is_copied() {
+    let life = with_secret(&[]);
+    let elsewhere = life.shared().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let target = life.shared().join("target");
+    fs::write(&target, elsewhere.to_str().unwrap()).unwrap();
+    let target = life.git(&["hash-object", "-w", target.to_str().unwrap()]);
+    for (branch, mode, id) in [
+        ("link", "120000", target.clone()),
+        ("file", "100644", target),
+        ("submodule", "160000", life.rev("main")),
+    ] {
+        replaced(&life, branch, mode, &id, "config");
+        tick(&life, branch, "list");
+        assert_eq!(life.state(branch), "done", "{branch}: {}", life.body(branch));
+        assert!(!life.said("list").contains(".env"), "{branch}: {}", life.said("list"));
+        assert_eq!(
+            life.rev(&format!("{branch}^{{tree}}")),
+            life.rev(&format!("{branch}~2^{{tree}}")),
+            "{branch}"
+        );
+    }
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    tick(&life, "whole", "list");
+    assert!(life.said("list").contains("./config/.env"), "{}", life.said("list"));
+}
+
+/// K58: nor below a link that is kept, whose target is not the slot's.
+#[test]
+fn k58_below_a_link_that_is_kept_nothing_is_copied() {
+    let life = life(&[("link", &format!("mkdir -p target; ln -s \"$T\" target/sub; {DONE}"))]);
+    life.write("target/sub/conf", "SECRET\n");
+    life.config("aynig.keep", "target");
+    life.config("aynig.include", "target/sub/conf");
+    tick(&life, "a", "list");
+    assert!(life.said("list").contains("./target/sub/conf"), "{}", life.said("list"));
+    life.git(&["config", "--global", "--unset-all", "aynig.include"]);
+    tick(&life, "b", "link");
+    life.config("aynig.include", "target/sub/conf");
+    tick(&life, "b", "list");
+    assert_eq!(life.state("b"), "done", "{}", life.body("b"));
+    assert!(
+        !life.said("list").contains("conf") && !life.shared().join("conf").exists(),
+        "{}",
+        life.said("list")
+    );
+    assert!(life.slot(0).join("target/sub").is_symlink(), "what is kept is as it was");
+}
+
+/// K58: what was kept in a folder that is a submodule by now is not the commit's any more, and goes.
+#[test]
+fn k58_what_was_kept_where_a_submodule_is_by_now_is_left_out() {
+    let life = life(&[("make", &format!("mkdir -p config/target; echo x >config/target/x; {DONE}"))]);
+    life.write("config/k", "k\n");
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "config"]);
+    life.config("aynig.keep", "*/target");
+    tick(&life, "a", "make");
+    tick(&life, "a", "list");
+    assert!(life.said("list").contains("./config/target/x"), "{}", life.said("list"));
+    replaced(&life, "a", "160000", &life.rev("main"), "config");
+    // What a command makes there is the submodule's, and is not kept either.
+    for state in ["list", "make", "list"] {
+        tick(&life, "a", state);
+        assert_eq!(life.state("a"), "done", "{state}: {}", life.body("a"));
+        assert!(!life.said("list").contains("target"), "{state}: {}", life.said("list"));
+    }
+    assert!(!life.slot_root().join(".kept-0").exists());
+}
