@@ -51,9 +51,15 @@ impl ActiveRun<'_> {
                 String::from_utf8_lossy(name.as_bytes())
             );
         }
-        if modules::kept_of(self.runner.repo, self.run_id()).is_dir() {
+        let kept = modules::kept_of(self.runner.repo, self.run_id());
+        if kept.is_dir() {
+            // As the report says it.
+            let what = match modules::names(&kept).unwrap_or_default().is_empty() {
+                true => "What was in its worktree, and no tree can hold, is",
+                false => "Repositories that were in its worktree are",
+            };
             text += &format!(
-                "\nRepositories that were in its worktree are kept in aynig/submodules/{}/ of the runner's Git directory.\n",
+                "\n{what} kept in aynig/submodules/{}/ of the runner's Git directory.\n",
                 self.run_id()
             );
         }

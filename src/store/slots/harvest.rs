@@ -97,7 +97,8 @@ impl Slot {
                 return Ok(Harvest { tree, head, nested });
             }
             nested = found.nested;
-            nested.retain(|path| !self.foreign().contains(path));
+            let foreign = self.foreign();
+            nested.retain(|path| !foreign.contains(path));
             nested = self.not_ignored(&view, repo, nested)?;
         } else if self.scan(hash).is_ok() && untouched && head == lease {
             return Ok(Harvest { tree, head, nested });
@@ -171,18 +172,41 @@ impl Slot {
         if repo.durable { crate::store::sync_file_system(&repo.common_dir) } else { Ok(()) }
     }
 
-    /// Without those that are ignored anyway: Git refuses to be told to leave such a path out.
+    /// Without those that are ignored. Of what lies in a submodule of the command's index Git refuses to be asked: no
+    /// rule of the slot's ignores that.
     fn not_ignored(
         &self,
         view: &View<'_>,
         repo: &Repository,
-        nested: Vec<BString>,
+        paths: Vec<BString>,
     ) -> Result<Vec<BString>, StoreError> {
-        if nested.is_empty() {
-            return Ok(nested);
+        if paths.is_empty() {
+            return Ok(paths);
         }
-        let ignored = repo.git.ignored(view.dir()?, &self.dir, &nested)?;
-        Ok(nested.into_iter().filter(|path| !ignored.contains(path)).collect())
+        let links = self.staged_links(repo, view.dir()?, &view.index()?)?;
+        let within = |path: &BString| {
+            let within = |link: &[u8]| path.strip_prefix(link).is_some_and(|rest| rest.starts_with(b"/"));
+            links.iter().any(|(link, _, _)| within(link))
+        };
+        let (mut inside, outside): (Vec<_>, Vec<_>) = paths.into_iter().partition(within);
+        inside.extend(self.to_leave_out(view, repo, outside)?);
+        inside.sort();
+        Ok(inside)
+    }
+
+    /// Without those that are ignored anyway: Git refuses to be told to leave such a path out. None lies beyond a link,
+    /// nor in a submodule of the view's index.
+    fn to_leave_out(
+        &self,
+        view: &View<'_>,
+        repo: &Repository,
+        paths: Vec<BString>,
+    ) -> Result<Vec<BString>, StoreError> {
+        if paths.is_empty() {
+            return Ok(paths);
+        }
+        let ignored = repo.git.ignored(view.dir()?, &self.dir, &paths)?;
+        Ok(paths.into_iter().filter(|path| !ignored.contains(path)).collect())
     }
 
     fn stage(
@@ -218,7 +242,7 @@ impl Slot {
         out.sort();
         out.dedup();
         repo.git.drop_links(git_dir, &copy, &staged)?;
-        let out = self.not_ignored(view, repo, out)?;
+        let out = self.to_leave_out(view, repo, out)?;
         repo.git.add_all(git_dir, &self.dir, &copy, &out, repo.bare, self.reads.as_ref())?;
         repo.git.set_links(git_dir, &copy, &stays)
     }
@@ -239,7 +263,7 @@ impl Slot {
     }
 
     /// Which submodules the index has afterwards: those in whose place there is a folder, or nothing that can be looked
-    /// at, with the commit that is checked out in those that the runner knows, else with the one that was staged.
+    /// at (what lies beyond a link or a file is gone), with the commit that is checked out in those that the runner knows, else with the one that was staged.
     fn links_that_stay(
         &self,
         repo: &Repository,
@@ -252,7 +276,8 @@ impl Slot {
             let stay = match slot.as_ref().map(|slot| slot.kind(place)) {
                 Some(Ok(Some(kind))) => kind == Kind::Folder,
                 Some(Ok(None)) => *sparse,
-                Some(Err(_)) | None => true,
+                Some(Err(error)) => error.refusal().is_none(),
+                None => true,
             };
             if stay {
                 stays.insert(path.clone(), *id);
@@ -278,7 +303,7 @@ impl Slot {
         for broken in ["index", "index.lock"] {
             let _ = std::fs::remove_file(git_dir.join(broken));
         }
-        let foreign = self.not_ignored(view, repo, self.foreign()).unwrap_or_else(|_| self.foreign());
+        let foreign = self.to_leave_out(view, repo, self.foreign()).unwrap_or_else(|_| self.foreign());
         let out: Vec<BString> = nested.iter().cloned().chain(foreign).collect();
         let staged = repo.git.add_all(git_dir, &self.dir, &copy, &out, repo.bare, self.reads.as_ref());
         write_staged(view, repo, staged)

@@ -251,9 +251,21 @@ impl Slot {
         Ok(copied)
     }
 
-    /// What is in the slot beside the commit and is never its run's work.
+    /// What is in the slot beside the commit and is never its run's work, where it still stands as what it was. What a
+    /// command put in its place, or in that of a folder above, is the command's own; and of what lies beyond a link Git
+    /// refuses to be asked.
     pub(super) fn foreign(&self) -> Vec<BString> {
-        self.record.included.iter().map(|raw| raw.strip_suffix(b"/").unwrap_or(raw).into()).collect()
+        let slot = Root::open(&self.dir).ok();
+        let stands = |raw: &&Vec<u8>| {
+            let was = if raw.ends_with(b"/") { Kind::Folder } else { Kind::File };
+            match slot.as_ref().map(|slot| slot.kind(&path_of(raw))) {
+                Some(Ok(kind)) => kind == Some(was),
+                Some(Err(error)) => error.refusal().is_none(),
+                None => true,
+            }
+        };
+        let stands = self.record.included.iter().filter(stands);
+        stands.map(|raw| raw.strip_suffix(b"/").unwrap_or(raw).into()).collect()
     }
 
     /// True where what prepared it, and all that was kept of that, is still there.

@@ -301,6 +301,48 @@ fn replaced(life: &Life, branch: &str, mode: &str, id: &str, path: &str) {
     life.git(&["update-ref", &format!("refs/heads/{branch}"), &id]);
 }
 
+/// K58, K25: what stands in the place of a folder with copied files is the command's work, as is all else that it left.
+#[test]
+fn k58_what_a_command_puts_in_the_place_of_a_folder_with_copied_files_is_its_work() {
+    let work = "test -f config/.env || exit 3; echo hours >work.txt";
+    for (way, mode, path) in [
+        ("rm -rf config; ln -s cfg config", "120000", "config"),
+        ("mv config cfg; rm cfg/.env; ln -s cfg config", "120000", "config"),
+        ("rm -rf config; echo file >config", "100644", "config"),
+        ("rm .gitignore config/.env; ln -s k config/.env", "120000", "config/.env"),
+        ("rm .gitignore config/.env; mkdir config/.env; echo x >config/.env/x", "100644", "config/.env/x"),
+        (
+            "git rm -rq --cached config; git update-index --add --cacheinfo \"160000,$(git rev-parse HEAD),config\"",
+            "160000",
+            "config",
+        ),
+    ] {
+        let life = with_secret(&[
+            ("work", &format!("{work}; {way}; {DONE}")),
+            ("fail", &format!("{work}; {way}; exit 1")),
+        ]);
+        tick(&life, "a", "work");
+        assert_eq!(life.state("a"), "done", "{way}: {}", life.body("a"));
+        life.event("b", "fail", "");
+        life.tick(&["--jobs", "1", "b"]).expect(1);
+        let attempts = life.attempts();
+        assert_eq!(attempts.len(), 1, "{way}: {}", life.body("b"));
+        for commit in ["a", &attempts[0]] {
+            assert_eq!(life.show(commit, "work.txt"), "hours", "{way}");
+            assert_eq!(
+                life.git(&["ls-tree", "--format=%(objectmode)", commit, path]),
+                mode,
+                "{way}: {commit}"
+            );
+            assert!(
+                life.repo.try_git(&["grep", "-q", "SECRET", commit]).status.code() == Some(1),
+                "{way}: {commit}"
+            );
+        }
+        assert!(!life.repo.git_dir().join("aynig/submodules").exists(), "{way}");
+    }
+}
+
 /// K58: where the commit has something else in the place of a folder, nothing is copied below it, and it runs.
 #[test]
 fn k58_below_a_link_a_file_or_a_submodule_of_the_commit_nothing_is_copied() {

@@ -207,6 +207,8 @@ fn a_submodule_stays_unless_it_was_removed() {
         ("rm -r libs", false),
         ("git rm -q libs/lib", false),
         ("rmdir libs/lib; echo x >libs/lib", false),
+        ("rm -r libs; echo x >libs", false),
+        ("rm -r libs; ln -s dir libs", false),
     ];
     for (way, stays) in ways {
         let life = with_submodule(&[("build", &format!("mkdir -p dir; {way}; {NEXT}"))]);
@@ -215,5 +217,27 @@ fn a_submodule_stays_unless_it_was_removed() {
         assert_eq!(report["result"].as_str(), Some("advanced"), "{way}: {report}");
         let entry = life.git(&["ls-tree", "work", "libs/lib"]);
         assert_eq!(entry.starts_with("160000 commit"), stays, "{way}: {entry}");
+        // What stands in the place of the folder above it is the command's work.
+        if way.ends_with("dir libs") || way.ends_with(">libs") {
+            let entry = life.git(&["ls-tree", "work", "libs"]);
+            assert!(entry.contains(" blob "), "{way}: {entry}");
+        }
     }
+}
+
+/// K25: a repository below what a command staged as a submodule, and that is no repository itself, is left out and named.
+#[test]
+fn a_repository_in_a_folder_that_was_staged_as_a_submodule_ends_no_run() {
+    let staged =
+        "mkdir s; git init -q s/x; git update-index --add --cacheinfo \"160000,$(git rev-parse HEAD),s\"";
+    let life = Life::new(&[("build", &format!("echo work >work.txt; {staged}; {NEXT}"))]);
+    life.event("work", "build", "");
+    let (_, report) = life.report(&["work"]);
+    assert_eq!(report["result"].as_str(), Some("advanced"), "{report}");
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("left out") && notes.contains("s/x"), "{notes}");
+    assert_eq!(
+        (life.show("work", "work.txt"), life.files("work").contains(&"s".into())),
+        ("work".into(), true)
+    );
 }

@@ -432,6 +432,11 @@ fn what_git_refuses_keeps_no_slot() {
         let run = report["run_id"].as_str().unwrap();
         let kept = life.repo.git_dir().join("aynig/submodules").join(run).join(path);
         assert_eq!(std::fs::read_to_string(&kept).unwrap(), "mine\n", "{way}");
+        let (body, has) = (life.body("work"), way.contains("git init"));
+        assert!(
+            body.contains("Repositories that") == has && body.contains("no tree can hold") != has,
+            "{body}"
+        );
         for branch in ["next", "last"] {
             life.event(branch, "fine", "");
             life.tick(&[branch]).expect(0);
