@@ -343,12 +343,14 @@ impl RepoGit {
         Err(StoreError::Git { verb: "hash-object".into(), message: "it printed no object id".into() })
     }
 
-    /// A tree with nothing at these paths but these files, by way of an index file of the caller's.
+    /// A tree with nothing at these paths but these files, and what stays of those that it has there, by way of an index
+    /// file of the caller's.
     pub(crate) fn tree_with(
         &self,
         index: &Path,
         base: ObjectId,
         paths: &[String],
+        stays: impl Fn(&Path) -> bool,
         put: &[(&Path, &str, ObjectId)],
     ) -> Result<ObjectId, StoreError> {
         let on = |verb: &str| self.here().verb(verb).env("GIT_INDEX_FILE", index);
@@ -358,7 +360,8 @@ impl RepoGit {
         let nothing = base.to_string().replace(|_: char| true, "0");
         let mut lines = Vec::new();
         // What goes, first: a folder may stand where a file was.
-        for path in listed.split(|b| *b == 0).filter(|path| !path.is_empty()) {
+        let goes = |path: &&[u8]| !path.is_empty() && !stays(Path::new(OsStr::from_bytes(path)));
+        for path in listed.split(|b| *b == 0).filter(goes) {
             lines.extend_from_slice(&[format!("0 {nothing}\t").as_bytes(), path, b"\0"].concat());
         }
         for (path, mode, id) in put {

@@ -414,3 +414,79 @@ fn k58_what_was_kept_where_a_submodule_is_by_now_is_left_out() {
     }
     assert!(!life.slot_root().join(".kept-0").exists());
 }
+
+/// K58, K25: a folder that is taken is taken without what was copied into it; what is named itself is not left out.
+#[test]
+fn k58_a_folder_that_is_taken_has_nothing_that_was_copied() {
+    let declare = |paths: &str, rest: &str| {
+        let more = "echo made >config/made; echo mine >config/node_modules";
+        let declared = format!("{{\"state\":\"done\",\"take\":{{\"paths\":[{paths}],\"rest\":\"{rest}\"}}}}");
+        format!("{more}; echo 'SET_STATE {declared}'")
+    };
+    for rest in ["kept", "all"] {
+        let life = with_secret(&[
+            ("folder", &declare("\"config\"", rest)),
+            ("exposed", &format!("rm .gitignore; {}", declare("\"config\"", rest))),
+            ("named", &declare("\"config\",\"config/.env\"", rest)),
+            ("alone", &declare("\"config/.env\"", rest)),
+            ("staged", &format!("git add -f config/.env; {}", declare("\"config\"", rest))),
+            (
+                "own",
+                &format!(
+                    "rm config/.env; mkdir config/.env; echo x >config/.env/x; {}",
+                    declare("\"config\"", rest)
+                ),
+            ),
+        ]);
+        life.write("config/node_modules", "k\n");
+        for (state, is_there) in [
+            ("folder", false),
+            ("exposed", false),
+            ("named", true),
+            ("alone", true),
+            // It is what the command staged, by its name, and `kept` takes nothing of that.
+            ("staged", rest == "all"),
+        ] {
+            tick(&life, state, state);
+            assert_eq!(life.state(state), "done", "{rest}: {}", life.body(state));
+            let files = life.files(state);
+            assert_eq!(files.contains(&"config/.env".to_owned()), is_there, "{state} {rest}: {files:?}");
+            assert!(files.contains(&"config/k".to_owned()), "{state} {rest}: {files:?}");
+            // Past every rule for ignoring, as ever.
+            let folder = state != "alone";
+            assert_eq!(
+                files.contains(&"config/node_modules".to_owned()),
+                folder,
+                "{state} {rest}: {files:?}"
+            );
+            if !is_there && state != "staged" {
+                for attempt in life.attempts() {
+                    assert!(!life.files(&attempt).contains(&"config/.env".to_owned()), "{state} {rest}");
+                }
+            }
+        }
+        tick(&life, "own", "own");
+        assert!(life.files("own").contains(&"config/.env/x".to_owned()), "{rest}: {:?}", life.files("own"));
+    }
+}
+
+/// K58, K25: nor has it what another branch left.
+#[test]
+fn k58_a_folder_that_is_taken_has_nothing_of_another_branch() {
+    let take = |path: &str| {
+        let make = "mkdir -p web/target; echo made >web/made; echo \"$AYNIG_BRANCH\" >>web/target/log";
+        format!(
+            "{make}; echo 'SET_STATE {{\"state\":\"done\",\"take\":{{\"paths\":[\"{path}\"],\"rest\":\"kept\"}}}}'"
+        )
+    };
+    let life = life(&[("folder", &take("web")), ("named", &take("web/target/log"))]);
+    life.config("aynig.keep", "*/target");
+    life.config("aynig.keepAcross", "true");
+    tick(&life, "a", "folder");
+    assert_eq!((life.show("a", "web/made"), life.show("a", "web/target/log")), ("made".into(), "a".into()));
+    tick(&life, "b", "folder");
+    assert_eq!(life.show("b", "web/made"), "made");
+    assert!(!life.files("b").contains(&"web/target/log".to_owned()), "{:?}", life.files("b"));
+    tick(&life, "c", "named");
+    assert_eq!(life.show("c", "web/target/log"), "a\nb\nc");
+}
