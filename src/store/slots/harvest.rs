@@ -263,7 +263,8 @@ impl Slot {
     }
 
     /// Which submodules the index has afterwards: those in whose place there is a folder, or nothing that can be looked
-    /// at (what lies beyond a link or a file is gone), with the commit that is checked out in those that the runner knows, else with the one that was staged.
+    /// at (what lies beyond a link or a file is gone), with the commit that is checked out in those that the runner
+    /// knows, else with the one that was staged.
     fn links_that_stay(
         &self,
         repo: &Repository,
