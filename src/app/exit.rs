@@ -133,6 +133,7 @@ impl From<&ChangeError> for Exit {
             | ChangeError::NoRules(..)
             | ChangeError::MayNotLand(_)
             | ChangeError::Fanned(..)
+            | ChangeError::Chosen { .. }
             | ChangeError::Unfinished(..) => Exit::Refused,
             ChangeError::Runner(error) => error.into(),
             ChangeError::ByHand(_) | ChangeError::Itself(_) => Exit::Usage,

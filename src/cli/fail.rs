@@ -335,7 +335,9 @@ impl Failure {
             }
             ChangeError::Blocked(_, by) => Some(format!("{}, then try again", hints::of_obstacle(by))),
             ChangeError::NotFanned(branch) => Some(at(branch).call("fan")),
-            ChangeError::Unfinished(branch, _) => Some(at(branch).call("status")),
+            ChangeError::Chosen { branch, .. } | ChangeError::Unfinished(branch, _) => {
+                Some(at(branch).call("status"))
+            }
             ChangeError::Fanned(branch, attempts) => {
                 Some(at(attempts.first().unwrap_or(branch)).call("choose"))
             }

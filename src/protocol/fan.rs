@@ -7,7 +7,7 @@ use super::dialect::{Dialect, HOP, RECOVERY_ID, STATE};
 use super::event::Event;
 use super::id::ObjectId;
 use super::message::{Message, Trailer, is_managed_key};
-use super::name::StateName;
+use super::name::{CANCELED, StateName};
 use super::text::escape;
 use super::transition::retried;
 
@@ -19,7 +19,9 @@ pub const ATTEMPT: &str = "dwp-fan-branch";
 pub const OF: &str = "dwp-fan";
 /// The trailer that says the how manieth it is, from 1 on.
 pub const NUMBER: &str = "dwp-fan-number";
-/// The trailer of what was chosen.
+/// The state of an attempt that was chosen: the branch itself goes on.
+pub const DONE: &str = "done";
+/// The trailer of what was chosen, and of what ended each attempt, that names the chosen one.
 pub const CHOSEN: &str = "dwp-chosen";
 /// Most attempts at a time.
 pub const ATTEMPTS_MAX: usize = 64;
@@ -102,7 +104,16 @@ pub fn ended(head: Option<&Event>, state: &str, branch: &[u8], id: &str) -> Mess
     let mut trailers = vec![dialect.trailer(STATE, state), dialect.trailer(RECOVERY_ID, id)];
     let hop = head.map_or(0, Event::hop);
     trailers.extend(Some(hop).filter(|hop| *hop > 0).map(|hop| dialect.trailer(HOP, hop)));
+    trailers.push(Trailer { key: CHOSEN.into(), value: branch.to_vec() });
     Message::new(format!("aynig: '{}' was chosen", escape(branch)), "", trailers)
+}
+
+/// Whether an attempt's head says that it was ended by a choice, of itself or of another.
+pub fn is_ended(event: &Event) -> bool {
+    let ends = [DONE, CANCELED];
+    event.dialect == Dialect::Dwp
+        && event.message.last(CHOSEN).is_some()
+        && event.state_name().is_some_and(|state| ends.contains(&state.as_str()))
 }
 
 #[cfg(test)]

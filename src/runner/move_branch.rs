@@ -99,6 +99,25 @@ impl Runner<'_> {
         }
     }
 
+    /// What would be in the way of moving a branch now, in a working tree that has it checked out. Nothing is changed.
+    pub(super) fn in_the_way_of(
+        &self,
+        branch: &RefName,
+        old: ObjectId,
+        new: ObjectId,
+    ) -> Result<Option<Obstacle>, RunnerError> {
+        if self.settings.remote.is_some() {
+            return Ok(None);
+        }
+        let here = |w: &Worktree| w.branch.as_ref() == Some(branch);
+        for worktree in worktrees::list(self.repo)?.into_iter().filter(here) {
+            if let Fit::Blocked(by) = checkout::fit(self.repo, &worktree, old, new)? {
+                return Ok(Some(self.told_of_who_writes(&worktree, by).seen_in(&worktree.dir)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Brings an outcome into every working tree that has the branch checked out, before the branch moves; or into
     /// none of them, and says what is in the way.
     fn bring(

@@ -2,24 +2,25 @@
 //!
 //! The attempts are made with the event that names them, in one transaction; where a kill came between two of its moves
 //! the branch names what is missing, and `fan` once more makes that. The attempts' first commits are its parents: none is
-//! lost meanwhile. A choice and the end of each attempt that rests are one transaction, so that of two choices one is
-//! made and the other changes nothing; an attempt that runs is canceled after it, and `choose` once more does what a kill
-//! left undone. Nothing of them is removed. What a branch names is its attempt only where the branch of that name began as one:
+//! lost meanwhile. A choice ends all attempts that rest in one transaction, so that of two choices one is made and the
+//! other changes nothing; then those that run, and only then the branch goes on: what the chosen one asks for is asked of
+//! one branch, and after a kill the branch is fanned still, whose attempts say that a choice has ended them, and can be
+//! chosen. Nothing of them is removed. What a branch names is its attempt only where the branch of that name began as one:
 //! who may push writes any list. Implements K61.
 
 use super::super::{Runner, RunnerError, Tip};
 use super::{ChangeError, Inside, Written, moved_notes, refuse_leased, unless_raced, written};
 use crate::protocol::dialect::Dialect;
 use crate::protocol::event::Event;
-use crate::protocol::fan::{self, ATTEMPTS_MAX, Attempt, FANNED, attempts_of};
+use crate::protocol::fan::{self, ATTEMPTS_MAX, Attempt, DONE, FANNED, attempts_of};
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Trailer;
 use crate::protocol::name::{CANCELED, STALLED, StateName};
 use crate::store::{Expected, RefChange, RefName, StoreError};
 use std::collections::HashSet;
 
-/// The state of an attempt that was chosen: the branch itself goes on.
-const DONE: &str = "done";
+/// Most ends by choices that were cut short which are passed over.
+const ENDS_MAX: usize = 100;
 
 /// What came of it.
 #[derive(Debug)]
@@ -177,6 +178,7 @@ impl Runner<'_> {
     ///
     /// # Errors
     /// [`ChangeError::NoBranch`], [`ChangeError::NotFanned`], [`ChangeError::Fanned`] where the branch itself was named,
+    /// [`ChangeError::Chosen`] where it went on already,
     /// [`ChangeError::Leased`] and [`ChangeError::Unfinished`] of the chosen one, [`ChangeError::NotVouched`] of that and
     /// of the fanned branch, [`ChangeError::Blocked`], [`ChangeError::Raced`].
     pub fn choose(&self, branch: &RefName) -> Result<Chosen, ChangeError> {
@@ -190,29 +192,53 @@ impl Runner<'_> {
             return Err(ChangeError::Fanned(branch.clone(), names));
         }
         refuse_leased(branch, &tip)?;
+        let work = self.before_a_choice(&tip)?;
         let unfinished = |why: &str| ChangeError::Unfinished(branch.clone(), why.to_owned());
-        let event = tip.event.as_ref().ok_or_else(|| unfinished("its head is no state event"))?;
+        let event = work.event.as_ref().ok_or_else(|| unfinished("its head is no state event"))?;
         let state = event.state_name().ok_or_else(|| unfinished("its state is not usable"))?;
         if [STALLED, CANCELED].contains(&state.as_str()) {
             return Err(unfinished(state.as_str()));
         }
-        let began = group.attempts.iter().any(|(_, first)| *first == tip.id());
+        let began = group.attempts.iter().any(|(_, first)| *first == work.id());
         if began {
             return Err(unfinished("it has not run yet"));
         }
-        self.require_vouched(branch, &tip)?;
+        self.require_vouched(branch, &work)?;
         self.require_vouched(&group.branch, &group.tip)?;
         let message = fan::chosen(event, branch.short(), &unique());
-        let (from, parents) = (group.tip.id(), vec![group.tip.id(), tip.id()]);
-        let commit = self.write_declared(&group.branch, &message, tip.commit.tree, parents)?;
-        // What its state asks for is asked of one branch.
-        let end = fan::ended(Some(event), DONE, branch.short(), &unique());
-        let end = self.write_declared(branch, &end, tip.commit.tree, vec![tip.id()])?;
-        let mut ends =
-            vec![RefChange { name: branch.clone(), expected: Expected::At(tip.id()), new: Some(end) }];
-        let (mut canceled, mut running) = (Vec::new(), Vec::new());
-        for name in others(&group.attempts, branch) {
-            match self.passed_over(&name, branch)? {
+        let (from, parents) = (group.tip.id(), vec![group.tip.id(), work.id()]);
+        let commit = self.write_declared(&group.branch, &message, work.commit.tree, parents)?;
+        if let Some(by) = self.in_the_way_of(&group.branch, from, commit)? {
+            return Err(ChangeError::Blocked(group.branch.clone(), by));
+        }
+        let canceled = self.end_attempts(&group, branch, &tip)?;
+        let moved = self.move_branch(&group.branch, from, commit, "aynig: choose", self.soon())?;
+        let notes = moved_notes(&group.branch, moved)?;
+        let notes = notes.ok_or_else(|| ChangeError::Raced(group.branch.clone()))?;
+        Ok(Chosen { written: Written { notes, ..written(&group.branch, commit, state) }, canceled })
+    }
+
+    /// What an attempt was before a choice ended it that was cut short: the branch is fanned still.
+    fn before_a_choice(&self, tip: &Tip) -> Result<Tip, ChangeError> {
+        let mut tip = tip.clone();
+        // Each choice that was cut short left one more.
+        for _ in 0..ENDS_MAX {
+            let ended = tip.event.as_ref().is_some_and(fan::is_ended);
+            let Some(below) = tip.commit.parents.first().filter(|_| ended) else { break };
+            tip = self.store.read_commit(*below)?.into();
+        }
+        Ok(tip)
+    }
+
+    /// Says `done` on the attempt that is chosen and `canceled` on the others: on those that rest at once or on none, then on
+    /// those that run. Those that were canceled, in the order in which they are named.
+    fn end_attempts(&self, group: &Group, chosen: &RefName, tip: &Tip) -> Result<Vec<Written>, ChangeError> {
+        let end = fan::ended(tip.event.as_ref(), DONE, chosen.short(), &unique());
+        let end = self.write_declared(chosen, &end, tip.commit.tree, vec![tip.id()])?;
+        let (mut canceled, mut running, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, _) in group.attempts.iter().filter(|(name, _)| name != chosen.short()) {
+            let name = RefName::branch(name);
+            match self.passed_over(&name, chosen)? {
                 Passed::Over => {}
                 Passed::Running => running.push(name),
                 Passed::Resting { at, end } => {
@@ -221,23 +247,23 @@ impl Runner<'_> {
                 }
             }
         }
-        let moved = self.move_branch_with(&group.branch, (from, commit), &ends, "aynig: choose", self.soon());
-        let notes = match moved {
+        match self.move_branch_with(chosen, (tip.id(), end), &ends, "aynig: choose", self.soon()) {
             Err(RunnerError::Store(StoreError::Moved { name, .. })) => return Err(ChangeError::Raced(name)),
-            moved => moved_notes(&group.branch, moved?)?,
+            moved => moved_notes(chosen, moved?)?.ok_or_else(|| ChangeError::Raced(chosen.clone()))?,
         };
-        let notes = notes.ok_or_else(|| ChangeError::Raced(group.branch.clone()))?;
         for name in running {
-            canceled.extend(self.pass_over(&name, branch)?);
+            canceled.extend(self.pass_over(&name, chosen)?);
         }
-        // As the branch names them.
         let place = |said: &Written| group.attempts.iter().position(|(name, _)| name == said.branch.short());
         canceled.sort_by_key(place);
-        Ok(Chosen { written: Written { notes, ..written(&group.branch, commit, state) }, canceled })
+        Ok(canceled)
     }
 
-    /// Does what a kill left undone of a choice that its branch goes on with already: `done` on the attempt, and the end of
-    /// the others. `None` where that is not so, the attempt went on itself, or nothing is left to do.
+    /// Says `done` on an attempt that its branch goes on with already, as one could be left by an earlier version. `None` where
+    /// the branch did not choose, or has forgotten that.
+    ///
+    /// # Errors
+    /// [`ChangeError::Chosen`] where nothing is left to do.
     fn finish_choice(&self, attempt: &RefName, tip: &Tip) -> Result<Option<Chosen>, ChangeError> {
         let (known, mut of) = (HashSet::new(), None);
         self.walk(tip.id(), &known, &mut |below| {
@@ -247,36 +273,32 @@ impl Runner<'_> {
         })?;
         let head = of.as_ref().filter(|of| of.is_valid()).map(|of| self.fresh_tip(of)).transpose()?.flatten();
         let (Some(branch), Some(head)) = (of, head) else { return Ok(None) };
-        let is_ended = tip.event.as_ref().and_then(Event::state_name).is_some_and(|s| s.as_str() == DONE);
-        let chosen_at = tip.commit.parents.first().filter(|_| is_ended).copied();
         let mut found = None;
         self.walk(head.id(), &known, &mut |below| {
             let Some(event) = &below.event else { return true };
-            let chose = event.message.last(fan::CHOSEN) == Some(attempt.short());
-            if let (true, [fanned, at, ..]) = (chose, &below.commit.parents[..])
-                && (*at == tip.id() || Some(*at) == chosen_at)
+            let chose = event.message.last(fan::CHOSEN).map(RefName::branch);
+            let ends = chose.is_some() || !attempts_of(event).is_empty();
+            if let (Some(chose), Some(state), [fanned, work, ..]) =
+                (chose, event.state_name(), &below.commit.parents[..])
             {
-                found = event.state_name().map(|state| (state.clone(), *fanned, *at == tip.id()));
+                found = Some((chose, state.clone(), *fanned, *work));
             }
-            !chose && attempts_of(event).is_empty()
+            !ends
         })?;
-        let Some((state, fanned, is_open)) = found else { return Ok(None) };
-        if is_open {
+        let Some((chose, state, fanned, work)) = found else { return Ok(None) };
+        if chose == *attempt && work == tip.id() {
             let end = fan::ended(tip.event.as_ref(), DONE, attempt.short(), &unique());
             let end = self.write_declared(attempt, &end, tip.commit.tree, vec![tip.id()])?;
             unless_raced(attempt, self.advance(attempt, tip.id(), end, "aynig: choose")?)?;
+            let written = written(&branch, head.id(), &state);
+            return Ok(Some(Chosen { written, canceled: Vec::new() }));
         }
         let fanned = Tip::from(self.store.read_commit(fanned)?);
         let named = fanned.event.as_ref().map(attempts_of).unwrap_or_default();
-        let mut canceled = Vec::new();
-        for name in others(&named, attempt) {
-            let is_ours = named.iter().find(|(short, _)| short == name.short());
-            if is_ours.map(|other| self.has_attempt(&branch, other)).transpose()?.unwrap_or(false) {
-                canceled.extend(self.pass_over(&name, attempt)?);
-            }
+        match named.iter().any(|(name, _)| name == attempt.short()) {
+            true => Err(ChangeError::Chosen { attempt: attempt.clone(), branch, chosen: chose }),
+            false => Ok(None),
         }
-        let is_done = is_open || !canceled.is_empty();
-        Ok(is_done.then(|| Chosen { written: written(&branch, head.id(), &state), canceled }))
     }
 
     /// How an attempt that was not chosen is to end.
@@ -323,10 +345,4 @@ enum Passed {
     Running,
     /// What it holds goes on with this commit.
     Resting { at: ObjectId, end: ObjectId },
-}
-
-/// The branches of all attempts but this one.
-fn others(attempts: &[Attempt], chosen: &RefName) -> Vec<RefName> {
-    let others = attempts.iter().filter(|(name, _)| name != chosen.short());
-    others.map(|(name, _)| RefName::branch(name)).collect()
 }

@@ -111,6 +111,16 @@ pub enum ChangeError {
     /// It was fanned: one of these is to be chosen.
     #[error("'{0}' is fanned: one of its attempts is chosen")]
     Fanned(RefName, Vec<RefName>),
+    /// Its branch went on with an attempt already: with this one, or another.
+    #[error("'{attempt}' cannot be chosen: '{branch}' went on with '{chosen}'")]
+    Chosen {
+        /// Which was to be chosen.
+        attempt: RefName,
+        /// Whose attempt that is.
+        branch: RefName,
+        /// Which was chosen.
+        chosen: RefName,
+    },
     /// The attempt can't be chosen, and why.
     #[error("'{0}' cannot be chosen: {1}")]
     Unfinished(RefName, String),

@@ -8,14 +8,19 @@ use crate::store::StoreError;
 use crate::store::beneath::{BeneathError, Kind, Root, found};
 use gix::bstr::ByteSlice;
 use gix::glob::wildmatch::Mode;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Most entries of one folder.
 const ENTRIES_MAX: usize = 100_000;
 /// Most folders that `**` goes through.
 const FOLDERS_MAX: usize = 200_000;
+/// Folders in folders that are gone through: a command can make more of them than a stack has room for.
+const DEPTH_MAX: usize = 256;
+/// Most that match.
+const MATCHES_MAX: usize = 10_000;
 /// Most entries that are counted of what is kept.
 const COUNT_MAX: usize = 5_000_000;
 
@@ -25,19 +30,29 @@ pub(crate) fn is_pattern(pattern: &str) -> bool {
     !pattern.starts_with('/') && names.all(|name| !matches!(name, "" | "." | ".." | ".git"))
 }
 
-/// Files and folders below `base` that match, relative to it. What can't be looked at does not match.
-pub(super) fn find(root: &Root, base: &Path, patterns: &[String]) -> BTreeMap<PathBuf, Kind> {
+/// Files and folders below `base` that match, relative to it. What can't be looked at does not match, nor what lies deeper
+/// than 256 folders, nor more than 10,000; once it is to stop nothing more does.
+pub(super) fn find(
+    root: &Root,
+    base: &Path,
+    patterns: &[String],
+    stop: &AtomicBool,
+) -> BTreeMap<PathBuf, Kind> {
     let mut found = BTreeMap::new();
     let mut folders = 0;
     for pattern in patterns {
         let names: Vec<&str> = pattern.trim_end_matches('/').split('/').collect();
         if is_pattern(pattern) {
-            Walk { root, base, found: &mut found, folders: &mut folders }.walk(Path::new(""), &names);
+            Walk { root, base, stop, found: &mut found, folders: &mut folders }.walk(
+                Path::new(""),
+                &names,
+                0,
+            );
         }
     }
     // Of two that lie in each other the outer one is enough.
     let inner = |path: &PathBuf| path.ancestors().skip(1).any(|outer| found.contains_key(outer));
-    let inner: Vec<PathBuf> = found.keys().filter(|path| inner(path)).cloned().collect();
+    let inner: BTreeSet<PathBuf> = found.keys().filter(|path| inner(path)).cloned().collect();
     found.retain(|path, _| !inner.contains(path));
     found
 }
@@ -45,20 +60,24 @@ pub(super) fn find(root: &Root, base: &Path, patterns: &[String]) -> BTreeMap<Pa
 struct Walk<'a> {
     root: &'a Root,
     base: &'a Path,
+    stop: &'a AtomicBool,
     found: &'a mut BTreeMap<PathBuf, Kind>,
     folders: &'a mut usize,
 }
 
 impl Walk<'_> {
-    fn walk(&mut self, at: &Path, names: &[&str]) {
+    fn walk(&mut self, at: &Path, names: &[&str], depth: usize) {
         let Some((name, rest)) = names.split_first() else { return };
+        if depth > DEPTH_MAX || self.found.len() >= MATCHES_MAX || self.stop.load(Ordering::Relaxed) {
+            return;
+        }
         if *name == "**" {
-            self.walk(at, rest);
+            self.walk(at, rest, depth);
             *self.folders += 1;
             if *self.folders < FOLDERS_MAX && !rest.is_empty() {
                 for (below, kind) in self.list(at) {
                     if kind == Kind::Folder && !self.found.contains_key(&below) {
-                        self.walk(&below, names);
+                        self.walk(&below, names, depth + 1);
                     }
                 }
             }
@@ -82,10 +101,12 @@ impl Walk<'_> {
         };
         for (path, kind) in matching {
             match (kind, rest.is_empty()) {
-                (Kind::File | Kind::Folder, true) => drop(self.found.insert(path, kind)),
-                (Kind::Folder, false) => self.walk(&path, rest),
+                (Kind::File | Kind::Folder, true) if self.found.len() < MATCHES_MAX => {
+                    self.found.insert(path, kind);
+                }
+                (Kind::Folder, false) => self.walk(&path, rest, depth + 1),
                 // A link leads who knows where, and a fifo is waited for.
-                (Kind::File, false) | (Kind::Link | Kind::Other, _) => {}
+                (Kind::File | Kind::Folder, _) | (Kind::Link | Kind::Other, _) => {}
             }
         }
     }
@@ -99,14 +120,16 @@ impl Walk<'_> {
 
 /// The regular files of a file or folder, relative to the root.
 pub(super) fn files(root: &Root, path: &Path, into: &mut Vec<PathBuf>) -> Result<(), BeneathError> {
-    match root.kind(path)? {
-        Some(Kind::File) => into.push(path.to_owned()),
-        Some(Kind::Folder) => {
-            for entry in found(root.list(path, ENTRIES_MAX))?.unwrap_or_default() {
-                files(root, &path.join(entry.name), into)?;
+    let mut left = vec![path.to_owned()];
+    while let Some(path) = left.pop() {
+        match root.kind(&path)? {
+            Some(Kind::File) => into.push(path),
+            Some(Kind::Folder) => {
+                let entries = found(root.list(&path, ENTRIES_MAX))?.unwrap_or_default();
+                left.extend(entries.into_iter().map(|entry| path.join(entry.name)));
             }
+            Some(Kind::Link | Kind::Other) | None => {}
         }
-        Some(Kind::Link | Kind::Other) | None => {}
     }
     Ok(())
 }
@@ -152,7 +175,7 @@ mod tests {
         let root = Root::open(folder.path()).unwrap();
         let found = |patterns: &[&str]| {
             let patterns: Vec<String> = patterns.iter().map(|p| (*p).to_owned()).collect();
-            let found = find(&root, Path::new(""), &patterns).into_keys();
+            let found = find(&root, Path::new(""), &patterns, &AtomicBool::new(false)).into_keys();
             found.map(|p| p.to_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(found(&["target/", "node_modules", "target/debug"]), ["target"]);
@@ -173,5 +196,27 @@ mod tests {
             assert!(!is_pattern(wrong), "{wrong}");
         }
         assert!(is_pattern("target/") && is_pattern("**/x") && is_pattern(".gitignored"));
+    }
+
+    /// K58: what a command made takes neither the stack nor the day.
+    #[test]
+    fn deep_and_many_folders_are_gone_through_as_far_as_they_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep: PathBuf = std::iter::repeat_n("d", 1500).collect();
+        std::fs::create_dir_all(folder.path().join(&deep).join("target")).unwrap();
+        std::fs::create_dir_all(folder.path().join("d/d/target")).unwrap();
+        for n in 0..MATCHES_MAX + 100 {
+            std::fs::create_dir_all(folder.path().join(format!("m/{n}/target"))).unwrap();
+        }
+        let root = Root::open(folder.path()).unwrap();
+        let found = |stop: bool| {
+            let patterns = ["**/target".to_owned(), "m".to_owned()];
+            find(&root, Path::new(""), &patterns, &AtomicBool::new(stop)).len()
+        };
+        let [none, most] = std::thread::scope(|scope| {
+            let small = std::thread::Builder::new().stack_size(256 << 10);
+            small.spawn_scoped(scope, || [found(true), found(false)]).unwrap().join().unwrap()
+        });
+        assert_eq!((none, most), (0, MATCHES_MAX));
     }
 }

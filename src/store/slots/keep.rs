@@ -14,6 +14,7 @@ use crate::store::repository::Repository;
 use crate::store::{StoreError, io_error, remove_tree};
 use gix::bstr::{BStr, BString, ByteSlice};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -171,7 +172,8 @@ impl Slot {
         };
         let root = Root::open(parent).map_err(cannot)?;
         let (slot, aside) = (PathBuf::from(self.number.to_string()), PathBuf::from(self.aside_name()));
-        for path in find(&root, &slot, patterns).into_keys() {
+        for path in find(&root, &slot, patterns, &self.stop).into_keys() {
+            self.unless_stopped()?;
             if self.record.tree.is_some() && self.is_tracked(repo, &path).unwrap_or(true) {
                 continue;
             }
@@ -191,7 +193,10 @@ impl Slot {
         let root = Root::open(parent).map_err(cannot)?;
         let (slot, aside) = (PathBuf::from(self.number.to_string()), PathBuf::from(self.aside_name()));
         let mut back = Vec::new();
-        for (path, kind) in find(&root, &aside, patterns) {
+        let waiting = find(&root, &aside, patterns, &self.stop);
+        // What waits there is the next run's, where this one is not wanted any more.
+        self.unless_stopped()?;
+        for (path, kind) in waiting {
             let to = slot.join(&path);
             if self.is_tracked(repo, &path)? || !matches!(root.kind(&to), Ok(None)) {
                 continue;
@@ -205,8 +210,8 @@ impl Slot {
         let names: Vec<BString> = back.iter().map(|(p, _)| p.as_os_str().as_bytes().into()).collect();
         let ignored =
             if names.is_empty() { names } else { repo.git.ignored(&self.admin, &self.dir, &names)? };
-        let (stays, goes): (Vec<_>, Vec<_>) =
-            back.into_iter().partition(|(path, _)| ignored.iter().any(|i| path_of(i) == *path));
+        let ignored: BTreeSet<PathBuf> = ignored.iter().map(|path| path_of(path)).collect();
+        let (stays, goes): (Vec<_>, Vec<_>) = back.into_iter().partition(|(path, _)| ignored.contains(path));
         for (path, _) in goes {
             let gone = self.dir.join(path);
             remove_tree(&gone).map_err(io_error("remove", &gone))?;
@@ -219,7 +224,8 @@ impl Slot {
         let (Some(main), false) = (&repo.main_dir, patterns.is_empty()) else { return Ok(Vec::new()) };
         let from = Root::open(main).map_err(cannot)?;
         let mut all = Vec::new();
-        for path in find(&from, Path::new(""), patterns).into_keys() {
+        for path in find(&from, Path::new(""), patterns, &self.stop).into_keys() {
+            self.unless_stopped()?;
             files(&from, &path, &mut all).map_err(cannot)?;
         }
         let to = Root::open(&self.dir).map_err(cannot)?;
@@ -238,6 +244,7 @@ impl Slot {
         let ignored = repo.git.ignored(&self.admin, &self.dir, &names)?;
         let mut copied = Vec::new();
         for name in ignored {
+            self.unless_stopped()?;
             let path = path_of(&name);
             if path.parent().is_some_and(|parent| to.create_dirs(parent, 0o777).is_err()) {
                 continue;
@@ -271,8 +278,9 @@ impl Slot {
     /// True where what prepared it, and all that was kept of that, is still there.
     pub(crate) fn is_prepared(&self, key: &str) -> bool {
         let prepared = self.record.keeps.as_ref().and_then(|kept| kept.prepared.as_ref());
+        let beside: BTreeSet<&Vec<u8>> = self.record.beside.iter().collect();
         prepared.is_some_and(|prepared| {
-            prepared.key == key && prepared.paths.iter().all(|path| self.record.beside.contains(path))
+            prepared.key == key && prepared.paths.iter().all(|path| beside.contains(path))
         })
     }
 
@@ -282,7 +290,7 @@ impl Slot {
             return Ok(());
         }
         let root = Root::open(&self.dir).map_err(cannot)?;
-        let kept = find(&root, Path::new(""), patterns);
+        let kept = find(&root, Path::new(""), patterns, &self.stop);
         let paths: Vec<Vec<u8>> = kept.iter().map(|(path, kind)| noted(path, *kind)).collect();
         if let Some(kept) = &mut self.record.keeps {
             // Nothing of it stays: it is to be done again.
@@ -302,7 +310,7 @@ impl Slot {
     pub(crate) fn kept(&self, patterns: &[String]) -> Option<(Vec<u8>, Vec<PathBuf>, u64)> {
         let kept = self.record.keeps.as_ref()?;
         let root = Root::open(&self.dir).ok()?;
-        let mut paths: Vec<PathBuf> = find(&root, Path::new(""), patterns).into_keys().collect();
+        let mut paths: Vec<PathBuf> = find(&root, Path::new(""), patterns, &self.stop).into_keys().collect();
         // Patterns may have changed since.
         paths.extend(self.record.beside.iter().map(|raw| path_of(raw)));
         paths.sort();

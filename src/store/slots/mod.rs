@@ -357,6 +357,13 @@ impl Slot {
         self.stop.load(Ordering::Relaxed)
     }
 
+    fn unless_stopped(&self) -> Result<(), StoreError> {
+        match self.is_stopped() {
+            true => Err(StoreError::Gix { what: "fill the worktree", message: "it was stopped".to_owned() }),
+            false => Ok(()),
+        }
+    }
+
     /// True where the worktree is a folder of its own, and no link that a command put there.
     fn is_folder(&self) -> bool {
         self.dir.symlink_metadata().is_ok_and(|m| m.is_dir())

@@ -105,7 +105,7 @@ fn the_branch_goes_on_with_what_was_chosen_and_the_others_are_canceled_and_kept(
     }
     assert_eq!(life.attempts().len(), 1, "what a stalled one had done is kept");
     assert_eq!(life.git(&["status", "--porcelain"]), "");
-    life.run(&["choose", "topic-2"]).expect(128);
+    life.run(&["choose", "topic-2"]).expect(2);
     life.repo.assert_sound();
 }
 
@@ -127,36 +127,59 @@ fn a_choice_that_was_cut_short_is_made_whole_by_the_next() {
     assert_eq!((life.state("topic-2").as_str(), life.rev("topic")), ("done", head));
     life.git(&["merge-base", "--is-ancestor", &chosen, "topic"]);
     // Made whole it is no choice any more, and one that went on by itself is none either.
-    life.run(&["choose", "topic-2"]).expect(128);
+    life.run(&["choose", "topic-2"]).expect(2);
     life.git(&["update-ref", "refs/heads/topic-2", &work]);
     life.run(&["set-state", "-b", "topic-2", "again"]).expect(0);
-    life.run(&["choose", "topic-2"]).expect(128);
+    life.run(&["choose", "topic-2"]).expect(2);
 }
 
-/// K61: where a kill came between the moves of the choice, or before a run was canceled, `choose` once more ends what is left.
+/// K61: where a kill came before the branch went on nothing is answered, and that attempt, or another, is chosen.
 #[test]
-fn the_next_choice_of_the_same_ends_the_others_that_a_kill_left() {
+fn a_choice_that_ended_the_attempts_alone_can_be_made_again() {
     let life = life();
-    life.run(&["fan", "topic", "-n", "4"]).expect(0);
+    life.run(&["fan", "topic", "-n", "3"]).expect(0);
     life.run(&["run", "topic-1", "topic-2"]).expect(0);
-    let work = ["topic-1", "topic-2", "topic-3"].map(|name| life.rev(name));
-    life.run(&["choose", "topic-2"]).expect(0);
-    for (name, old) in ["topic-1", "topic-2", "topic-3"].into_iter().zip(&work) {
-        life.git(&["update-ref", &format!("refs/heads/{name}"), old]);
+    let (fanned, work) = (life.rev("topic"), ["topic-1", "topic-2"].map(|name| life.rev(name)));
+    let states = || ["topic", "topic-1", "topic-2", "topic-3"].map(|name| life.state(name));
+    for (at, chosen) in [(1, "topic-2"), (1, "topic-2"), (0, "topic-1")] {
+        life.run(&["choose", chosen]).expect(0);
+        assert_eq!(
+            life.git(&["log", "-1", "--format=%P", "topic"]).trim_end(),
+            format!("{fanned} {}", work[at])
+        );
+        assert_eq!(life.show("topic", "made"), life.show(&work[at], "made"));
+        let other = if at == 1 { ["review", "canceled", "done"] } else { ["review", "done", "canceled"] };
+        assert_eq!(states()[..3], other);
+        assert_eq!(states()[3], "canceled");
+        // As a kill before that would have left it.
+        life.git(&["update-ref", "refs/heads/topic", &fanned]);
+        let ended = life.git(&["for-each-ref", "refs/heads/"]);
+        life.command("review", "echo 'SET_STATE {\"state\":\"reviewed\"}'");
+        life.run(&["run"]).expect(0);
+        assert_eq!(life.git(&["for-each-ref", "refs/heads/"]), ended, "nothing is left to be answered");
     }
-    life.run(&["choose", "topic-2"]).expect(0);
-    let states = || ["topic-1", "topic-2", "topic-3", "topic-4"].map(|name| life.state(name));
-    assert_eq!(states(), ["canceled", "done", "canceled", "canceled"]);
-    // The attempt said so, and one of the others did not.
-    life.git(&["update-ref", "refs/heads/topic-1", &work[0]]);
-    let said = lines(&life.run(&["choose", "topic-2", "--json"]).expect(0).stdout, "aynig.change/1");
-    assert_eq!(
-        said.iter().map(|one| one["branch"].as_str().unwrap()).collect::<Vec<_>>(),
-        ["topic-1", "topic"]
-    );
-    assert_eq!(states(), ["canceled", "done", "canceled", "canceled"]);
-    life.run(&["choose", "topic-2"]).expect(128);
+    // One that did not run is none all the same.
+    life.run(&["choose", "topic-3"]).expect(2);
     life.repo.assert_sound();
+}
+
+/// K61: once the branch has gone on, `choose` ends no attempt that was gone on with.
+#[test]
+fn a_choice_that_was_made_is_not_made_again() {
+    let life = life();
+    life.run(&["fan", "topic", "-n", "3"]).expect(0);
+    life.run(&["run"]).expect(0);
+    life.run(&["choose", "topic-1"]).expect(0);
+    life.run(&["set-state", "-b", "topic-2", "build"]).expect(0);
+    life.run(&["set-working", "-b", "topic-2"]).expect(0);
+    life.event("topic-3", "own", "");
+    let before = life.git(&["for-each-ref", "refs/heads/"]);
+    for again in ["topic-1", "topic-3"] {
+        let said = life.run(&["choose", again]).expect(2);
+        let why = format!("'{again}' cannot be chosen: 'topic' went on with 'topic-1'");
+        assert!(said.stderr.contains(&why) && said.stderr.contains("git aynig status topic\n"), "{said:?}");
+        assert_eq!(life.git(&["for-each-ref", "refs/heads/"]), before);
+    }
 }
 
 /// K61, K28: a choice that can't be made leaves each attempt as it was, to be chosen later.
