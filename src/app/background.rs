@@ -10,6 +10,7 @@ use super::{AppError, Warning, is_switched_off};
 use crate::protocol::text::with_causes;
 use crate::runner::logs;
 use crate::runner::pending::{self, Woken, note_wake};
+use crate::runner::queue::Watching;
 use crate::runner::report::Report;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::store::git_pins::is_passed_on;
@@ -17,7 +18,9 @@ use crate::store::hooks::Hooks;
 use crate::store::protected::is_trusted_at;
 use crate::store::repository::Repository;
 use crate::store::{RefName, config};
-use crate::supervisor::{background, own_program};
+use crate::supervisor::background;
+pub use crate::supervisor::background::Input;
+use crate::supervisor::own_program;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -57,7 +60,7 @@ impl Cause {
 
 /// Starts this program in the background of the session's repository, with these arguments and this to read. What
 /// it says is in `hook.log`.
-pub fn detach(session: &Session, args: &[OsString], input: &[u8]) -> Result<(), AppError> {
+pub fn detach(session: &Session, args: &[OsString], input: Input<'_>) -> Result<(), AppError> {
     detach_holding(session, args, input, None)
 }
 
@@ -66,7 +69,7 @@ pub fn detach(session: &Session, args: &[OsString], input: &[u8]) -> Result<(), 
 pub fn detach_holding(
     session: &Session,
     args: &[OsString],
-    input: &[u8],
+    input: Input<'_>,
     held: Option<File>,
 ) -> Result<(), AppError> {
     let log = logs::open_hook_log(&session.repo)?;
@@ -104,7 +107,20 @@ pub fn start_promised(
     let ids = run_ids.iter().map(String::as_bytes).chain(std::iter::repeat(&b""[..]));
     let fields = branches.iter().zip(ids).flat_map(|(branch, id)| [branch.as_bytes(), b"\0", id, b"\0"]);
     let input = fields.collect::<Vec<_>>().concat();
-    detach(session, &args, &input).map_err(|error| not_started(session, branches, error))
+    detach(session, &args, Input::Bytes(&input)).map_err(|error| not_started(session, branches, error))
+}
+
+/// Starts a chain that has the watch from its start on, so that no other process finds it free and starts one too.
+pub fn start_watching(session: &Session, watch: Watching, cause: Cause) -> Result<(), AppError> {
+    let Some(lock) = watch.hand_over() else { return Ok(()) };
+    let mut args: Vec<OsString> = vec!["chain".into(), "--detached".into(), "--watch".into()];
+    args.extend(cause.flag().map(OsString::from));
+    detach(session, &args, Input::File(lock))
+}
+
+/// The watch that [`start_watching`] gave this process.
+pub fn inherited_watch(session: &Session) -> Result<Option<Watching>, AppError> {
+    Watching::inherited(&session.repo).map_err(AppError::Background)
 }
 
 fn not_started(session: &Session, branches: &[RefName], error: AppError) -> AppError {

@@ -5,13 +5,13 @@
 //! chain ends with one look at the other branches, only to recover what was abandoned. Implements K40, and K14
 //! (pending).
 
-use super::background::{Cause, Promised, start, wake};
+use super::background::{Cause, Promised, inherited_watch, start, start_watching, wake};
 use super::config::{Flags, HookMode};
 use super::dispatch::Tally;
 use super::session::Session;
 use super::{AppError, Audience, Exit, Warning, mend, notice};
-use crate::runner::pending::{Taken, take};
-use crate::runner::queue::{Waiting, note_waiting, watch};
+use crate::runner::pending::{Backlog, Taken, take};
+use crate::runner::queue::{Waiting, Watching, note_waiting, watch};
 use crate::runner::report::{Refusal, Report, Skip, Verdict};
 use crate::runner::select::{Round, evaluate};
 use crate::runner::settings::Settings;
@@ -29,17 +29,19 @@ const IN_HAND: usize = 128;
 /// Longest wait for a rebase to end its own affairs.
 const REBASE_ENDS: Duration = Duration::from_secs(60);
 
-/// Runs chains of these branches, then of those that wait. The repository is opened again after each wait: what may
+/// Runs chains of these branches, then of those that wait; `watches`: it was started by [`start_watching`]. The repository is opened again after each wait: what may
 /// run is what is said then.
 pub fn run(
     mut session: Session,
     branches: &[OsString],
     promised: Promised,
     cause: Cause,
+    watches: bool,
     interrupt: &Interrupt,
     audience: &dyn Audience,
 ) -> Result<Exit, AppError> {
     let (mut names, mut run_ids) = promised;
+    let mut watch = if watches { inherited_watch(&session)? } else { None };
     let began_off = session.config.hooks()? == HookMode::Off;
     let mut exit = Exit::Done;
     for arg in branches {
@@ -57,7 +59,7 @@ pub fn run(
         session.require_trust(&settings)?;
         settings.wait_for_slot = false;
         let chain = Chaining::new(&session, &settings, interrupt, later, audience);
-        let again = chain.go_on(names, &run_ids)?;
+        let again = chain.go_on(names, &run_ids, watch.take())?;
         exit = exit.max(chain.exit());
         if !again {
             return Ok(exit);
@@ -104,7 +106,7 @@ pub fn stream(
     session.require_trust(&settings)?;
     settings.wait_for_slot = true;
     let chain = Chaining::new(session, &settings, &interrupt, Cause::Here, audience);
-    if chain.go_on(branches, run_ids)? {
+    if chain.go_on(branches, run_ids, None)? {
         start(session, &[], chain.cause)?;
     }
     Ok(chain.exit())
@@ -142,7 +144,12 @@ impl<'a> Chaining<'a> {
 
     /// Chains of these branches, then of those that wait. True where it waited for these: they are to be judged
     /// by what is said now.
-    fn go_on(&self, branches: Vec<RefName>, run_ids: &[String]) -> Result<bool, AppError> {
+    fn go_on(
+        &self,
+        branches: Vec<RefName>,
+        run_ids: &[String],
+        mut watch: Option<Watching>,
+    ) -> Result<bool, AppError> {
         if let Ok(mut promised) = self.settings.run_ids.lock() {
             let known = branches.iter().cloned().zip(run_ids.iter().cloned());
             promised.extend(known.filter(|(_, id)| !id.is_empty()));
@@ -152,12 +159,12 @@ impl<'a> Chaining<'a> {
         mend::all(self.session);
         let (branches, taken) = self.note_ahead(branches)?;
         let mut stuck = !self.evaluate(branches, taken)?;
-        let mut looked = HashSet::new();
+        let (mut looked, mut backlog) = (HashSet::new(), Backlog::default());
         while self.interrupt.signal().is_none() && !self.has_changed() {
             if self.settings.wait_for_slot {
                 self.leave_watcher(runner.is_to_be_watched(true)?)?;
             } else {
-                match runner.next_waiting(stuck)? {
+                match runner.next_waiting(&mut backlog, stuck, watch.take())? {
                     Waiting::Run(taken, more) => {
                         self.leave_watcher(more)?;
                         let branches = taken.iter().map(|one| one.branch.clone()).collect();
@@ -262,9 +269,12 @@ impl<'a> Chaining<'a> {
 
     /// Has a process look after what waits, where none does yet.
     fn leave_watcher(&self, needed: bool) -> Result<(), AppError> {
-        if needed && self.interrupt.signal().is_none() && watch(&self.session.repo)?.is_some() {
-            start(self.session, &[], self.cause)?;
+        if !needed || self.interrupt.signal().is_some() {
+            return Ok(());
         }
-        Ok(())
+        match watch(&self.session.repo)? {
+            Some(watch) => start_watching(self.session, watch, self.cause),
+            None => Ok(()),
+        }
     }
 }

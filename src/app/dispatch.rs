@@ -148,7 +148,7 @@ pub fn detach(session: &Session, ticking: &Ticking, args: &[OsString]) -> Result
     let settings = session.settings(&ticking.flags)?;
     session.require_trust(&settings)?;
     ticking.selection(session)?;
-    background::detach(session, args, b"")
+    background::detach(session, args, background::Input::Bytes(b""))
 }
 
 /// One look at the branches, under what was said when it began.

@@ -248,7 +248,7 @@ fn give(session: &Session, notice: &Notice<'_>, owed: Option<&Owed>) -> Told {
         args.extend(["--owed".into(), name.into()]);
         held = Some(file);
     }
-    match background::detach_holding(session, &args, &line, held) {
+    match background::detach_holding(session, &args, background::Input::Bytes(&line), held) {
         Ok(()) => Told::HandedOver,
         Err(_) => Told::Not,
     }

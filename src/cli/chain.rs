@@ -72,6 +72,7 @@ pub fn run(global: &Global, args: &Chain) -> Result<i32, Failure> {
         false => Default::default(),
     };
     let (session, onlooker) = (global.open()?, Onlooker::behind());
-    let ended = chain::run(session, &args.branches, promised, args.cause(), &interrupt, &onlooker)?;
+    let ended =
+        chain::run(session, &args.branches, promised, args.cause(), args.watch, &interrupt, &onlooker)?;
     Ok(exit::code(ended))
 }

@@ -52,6 +52,9 @@ pub struct Chain {
     /// Leave the session that it was started in
     #[arg(long)]
     pub detached: bool,
+    /// Look after branches that wait; standard input holds the watch
+    #[arg(long)]
+    pub watch: bool,
 }
 
 /// `notify`: one notice, on standard input, to be given to the program that is configured.

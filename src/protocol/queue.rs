@@ -6,7 +6,10 @@
 //! note is written before the slots are looked at; kept slots are looked at before the notes, and free ones after
 //! them; and the watcher gives its watch up before it looks for the last time. A process that leaves because another
 //! watches may rely on that last look. The promise: no branch waits while a slot is free and a process could take it
-//! on. Implements K14, K40.
+//! on.
+//!
+//! The watcher leaves branches that wait to the processes at work, as long as they come to them: one that took a branch on
+//! needs a successor that watches, so that a process more would be at work after each look. Implements K14, K40.
 
 /// What a look at the notes and at the slots says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -17,6 +20,8 @@ pub struct Seen {
     pub free: bool,
     /// A slot is kept for a run whose command is over and whose lease lives on (K21).
     pub kept: bool,
+    /// The branch that has waited longest is another one than at the watcher's last look: processes take branches on.
+    pub moving: bool,
 }
 
 /// Which process watches, as far as this one knows.
@@ -47,7 +52,8 @@ pub enum Next {
 
 /// What follows from what was seen after the last step.
 pub fn next(seen: Seen, watch: Watch) -> Next {
-    if seen.waiting && seen.free {
+    let is_served = watch == Watch::Mine && seen.moving;
+    if seen.waiting && seen.free && !is_served {
         return Next::TakeOn;
     }
     match (seen.waiting || seen.kept, watch) {

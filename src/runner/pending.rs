@@ -1,7 +1,7 @@
 //! Branches that wait for a slot, and those that a run asked to have looked at.
 //!
 //! A chain that finds no slot for a branch notes it ([`note`]), and the process that finds a free one takes it on
-//! ([`Note::take`]); the note goes once the branch was looked at ([`Taken::done`]), so that no process's death loses
+//! ([`Backlog::take`]); the note goes once the branch was looked at ([`Taken::done`]), so that no process's death loses
 //! it. Which process looks, and when, is `queue`'s. A run notes what it set elsewhere in its private folder. Implements K14
 //! (pending), K40.
 
@@ -10,6 +10,7 @@ use crate::store::beneath::apart;
 use crate::store::repository::Repository;
 use crate::store::{RefName, name_for, read_plain, write_aside};
 use nix::fcntl::{Flock, FlockArg, OFlag};
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
@@ -56,7 +57,6 @@ pub(crate) struct Note {
     pub branch: RefName,
     /// When it was noted.
     pub since: SystemTime,
-    path: PathBuf,
 }
 
 /// A note that this process has in hand: no other takes it, and it is there again where this process dies.
@@ -72,25 +72,85 @@ pub struct Taken {
 
 /// All notes, the oldest first, whether a process has taken them on or not.
 pub(crate) fn notes(repo: &Repository) -> Vec<Note> {
-    let Ok(entries) = std::fs::read_dir(folder(repo)) else { return Vec::new() };
-    let read = |entry: std::fs::DirEntry| {
-        let path = entry.path();
-        let (branch, _) = parse(&path, &read_plain(&path, NOTE_MAX).ok()?)?;
-        Some(Note { branch, since: entry.metadata().and_then(|m| m.modified()).ok()?, path })
-    };
-    let mut all: Vec<Note> = entries.flatten().filter_map(read).collect();
-    all.sort_by(|a, b| (a.since, &a.path).cmp(&(b.since, &b.path)));
-    all
+    let read = |(since, path): (SystemTime, PathBuf)| Some(Note { branch: read_at(&path)?.0, since });
+    listed(repo).into_iter().filter_map(read).collect()
 }
 
 /// Takes the note of this branch on; `None` where there is none, or another process has it.
 pub(crate) fn take(repo: &Repository, branch: &RefName) -> Option<Taken> {
-    let note = Note {
-        branch: branch.clone(),
-        since: SystemTime::UNIX_EPOCH,
-        path: folder(repo).join(name_for(branch.as_bytes())),
-    };
-    note.take()
+    take_at(&folder(repo).join(name_for(branch.as_bytes())))
+}
+
+/// The notes as a process works them off, the oldest first. The folder is listed again when all that were listed are
+/// gone or taken: many branches may wait, and a look at each for each that is run would take longer than the runs.
+#[derive(Debug, Default)]
+pub struct Backlog(VecDeque<PathBuf>);
+
+impl Backlog {
+    /// The oldest note that no process has taken on. It is locked for a moment: only for callers that may take it on.
+    pub(crate) fn first(&mut self, repo: &Repository) -> Option<&Path> {
+        if !self.has_free() {
+            self.0 = listed(repo).into_iter().map(|(_, path)| path).collect();
+            self.has_free();
+        }
+        self.0.front().map(PathBuf::as_path)
+    }
+
+    /// Drops what is gone, taken or no note; true where a free one is in front then.
+    fn has_free(&mut self) -> bool {
+        while let Some(path) = self.0.front() {
+            if lock_at(path).is_some() && read_at(path).is_some() {
+                return true;
+            }
+            self.0.pop_front();
+        }
+        false
+    }
+
+    /// Takes on as many as that, the oldest first, of those that were listed.
+    pub(crate) fn take(&mut self, most: usize) -> Vec<Taken> {
+        let mut taken = Vec::new();
+        while taken.len() < most
+            && let Some(path) = self.0.pop_front()
+        {
+            taken.extend(take_at(&path));
+        }
+        taken
+    }
+
+    /// True where there are more notes than these, in the hands of other processes or not.
+    pub(crate) fn has_more(&mut self, repo: &Repository, taken: usize) -> bool {
+        !self.0.is_empty() || std::fs::read_dir(folder(repo)).is_ok_and(|entries| entries.count() > taken)
+    }
+}
+
+/// What is in the folder of notes, and since when, the oldest first.
+fn listed(repo: &Repository) -> Vec<(SystemTime, PathBuf)> {
+    let entries = std::fs::read_dir(folder(repo)).into_iter().flatten().flatten();
+    let dated =
+        |entry: std::fs::DirEntry| Some((entry.metadata().and_then(|m| m.modified()).ok()?, entry.path()));
+    let mut all: Vec<_> = entries.filter_map(dated).collect();
+    all.sort();
+    all
+}
+
+fn lock_at(path: &Path) -> Option<Flock<File>> {
+    let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
+    let file = File::options().read(true).write(true).custom_flags(flags).open(path).ok()?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).ok()
+}
+
+fn read_at(path: &Path) -> Option<(RefName, Option<String>)> {
+    parse(path, &read_plain(path, NOTE_MAX).ok()?)
+}
+
+/// Takes on the note that is at this path; `None` where another process has, or it is gone.
+fn take_at(path: &Path) -> Option<Taken> {
+    let file = lock_at(path)?;
+    let (branch, run_id) = read_at(path).filter(|_| is_at(&file, path))?;
+    // An id is given out once: if this process dies now it is gone.
+    let _ = file.set_len(branch.as_bytes().len() as u64);
+    Some(Taken { branch, run_id, path: path.to_owned(), file })
 }
 
 /// Branch and promised id; `None` for what is half a note. A killed process may have left a whole one under
@@ -104,29 +164,6 @@ fn parse(path: &Path, content: &[u8]) -> Option<(RefName, Option<String>)> {
     // How the end of a long name is told from others' was another way in an older version.
     let begin = |name: &str| name.split('-').next().map(str::to_owned);
     (branch.is_valid() && begin(name) == begin(&name_for(branch.as_bytes()))).then_some((branch, id))
-}
-
-impl Note {
-    fn lock(&self) -> Option<Flock<File>> {
-        let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
-        let file = File::options().read(true).write(true).custom_flags(flags).open(&self.path).ok()?;
-        Flock::lock(file, FlockArg::LockExclusiveNonblock).ok()
-    }
-
-    /// True where no process has taken it on. It is locked for a moment: only for callers that may take it on.
-    pub(crate) fn is_free(&self) -> bool {
-        self.lock().is_some()
-    }
-
-    /// Takes it on; `None` where another process has, or it is gone.
-    pub(crate) fn take(&self) -> Option<Taken> {
-        let file = self.lock()?;
-        let content = read_plain(&self.path, NOTE_MAX).ok()?;
-        let (branch, run_id) = parse(&self.path, &content).filter(|_| is_at(&file, &self.path))?;
-        // An id is given out once: if this process dies now it is gone.
-        let _ = file.set_len(branch.as_bytes().len() as u64);
-        Some(Taken { branch, run_id, path: self.path.clone(), file })
-    }
 }
 
 impl Taken {

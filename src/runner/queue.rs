@@ -3,25 +3,65 @@
 //! [`Runner::next_waiting`] carries out what `protocol::queue` decides, until there is something to run, or nothing to
 //! do here. The watch is a lock that dies with its holder. Implements K14 (pending), K40.
 
-use super::pending::{self, Note, Taken};
+use super::pending::{self, Backlog, Taken};
 use super::settings::Settings;
 use super::{Runner, RunnerError, io};
 use crate::protocol::queue::{Next, Seen, Watch, next};
 use crate::store::RefName;
 use crate::store::repository::Repository;
 use crate::store::slots::{Occupant, Pool};
-use nix::fcntl::{Flock, FlockArg, OFlag};
-use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
+use nix::fcntl::OFlag;
+use std::fs::{File, TryLockError};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How often the watcher looks, and how often where that asks a remote.
 const LOOK: Duration = Duration::from_secs(1);
 const LOOK_FAR: Duration = Duration::from_secs(30);
 
-/// The watch over what waits in a repository: one process has it.
+/// The watch over what waits in a repository: one process has it. It is the lock of an open file.
 #[derive(Debug)]
-pub(crate) struct Watching(#[allow(dead_code, reason = "held, not read")] Flock<File>);
+pub struct Watching(Option<File>);
+
+impl Watching {
+    /// What a process is started with that has the watch from its start on: its standard input. Nothing is unlocked: the
+    /// lock goes with the file.
+    pub(crate) fn hand_over(mut self) -> Option<File> {
+        self.0.take()
+    }
+
+    /// The watch that this process was started with; `None` where its standard input is another file.
+    ///
+    /// # Errors
+    /// No descriptor is left, or there is no `/dev/null`.
+    pub fn inherited(repo: &Repository) -> std::io::Result<Option<Self>> {
+        let given = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+        let place = lock_path(repo).symlink_metadata();
+        if !place.is_ok_and(|lock| {
+            given.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (lock.dev(), lock.ino()))
+        }) {
+            return Ok(None);
+        }
+        // A child that has it for its standard input would keep the watch beyond this process's end.
+        nix::unistd::dup2_stdin(File::open("/dev/null")?)?;
+        Ok(given.try_lock().is_ok().then_some(Self(Some(given))))
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        // Not by closing it: a child that another thread forks at this moment would keep the lock for a moment more.
+        if let Some(file) = &self.0 {
+            let _ = file.unlock();
+        }
+    }
+}
+
+fn lock_path(repo: &Repository) -> PathBuf {
+    repo.aynig_dir().join("pending.lock")
+}
 
 /// What is to be done about branches that wait.
 #[derive(Debug)]
@@ -36,15 +76,15 @@ pub enum Waiting {
 
 /// Takes the watch; `None` where another process has it.
 pub(crate) fn watch(repo: &Repository) -> Result<Option<Watching>, RunnerError> {
-    let path = repo.aynig_dir().join("pending.lock");
+    let path = lock_path(repo);
     let mut options = File::options();
     options.write(true).create(true).truncate(false).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
     let file = options.open(&path).map_err(io("open", &path))?;
     repo.share(&path);
-    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-        Ok(lock) => Ok(Some(Watching(lock))),
-        Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
-        Err((_, errno)) => Err(io("lock", &path)(errno.into())),
+    match file.try_lock() {
+        Ok(()) => Ok(Some(Watching(Some(file)))),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(io("lock", &path)(error)),
     }
 }
 
@@ -60,22 +100,32 @@ pub(crate) fn note_waiting(
 
 impl Runner<'_> {
     /// Goes on until something can be run, or nothing is to be done here. `stuck`: slots that look free were of no
-    /// use a moment ago.
-    pub fn next_waiting(&self, mut stuck: bool) -> Result<Waiting, RunnerError> {
-        let (mut whose, mut held, mut waited) = (Watch::Unknown, None, false);
+    /// use a moment ago. `held`: this process was started to watch, and first leaves what waits to the one that started it.
+    pub fn next_waiting(
+        &self,
+        backlog: &mut Backlog,
+        mut stuck: bool,
+        mut held: Option<Watching>,
+    ) -> Result<Waiting, RunnerError> {
+        let (mut whose, mut waited, mut oldest) = (Watch::Unknown, false, None);
+        if held.is_some() {
+            oldest = backlog.first(self.repo).map(Path::to_owned);
+            self.wait_for_slots();
+            (whose, waited) = (Watch::Mine, true);
+        }
         // What waits in a repository goes with it.
         while self.interrupt.signal().is_none()
             && self.repo.common_dir.join("HEAD").symlink_metadata().is_ok()
         {
-            let (seen, free) = self.look_at_queue(stuck)?;
+            let (seen, free) = self.look_at_queue(backlog, stuck, &mut oldest)?;
             match next(seen, whose) {
                 Next::TakeOn if waited => return Ok(Waiting::Later),
                 Next::TakeOn => {
                     drop(held.take());
                     whose = Watch::Unknown;
-                    let taken = self.take_on(free);
+                    let taken = self.take_on(backlog, free);
                     if !taken.is_empty() {
-                        let more = seen.kept || pending::notes(self.repo).len() > taken.len();
+                        let more = seen.kept || backlog.has_more(self.repo, taken.len());
                         return Ok(Waiting::Run(taken, more));
                     }
                 }
@@ -94,18 +144,27 @@ impl Runner<'_> {
         Ok(Waiting::Nobody)
     }
 
-    /// What is seen now, and how many slots are free.
-    fn look_at_queue(&self, stuck: bool) -> Result<(Seen, usize), RunnerError> {
+    /// What is seen now, and how many slots are free. `oldest` is the note that was the oldest at the last look, and that of
+    /// this one afterwards.
+    fn look_at_queue(
+        &self,
+        backlog: &mut Backlog,
+        stuck: bool,
+        oldest: &mut Option<PathBuf>,
+    ) -> Result<(Seen, usize), RunnerError> {
         // In this order: what a process that was left behind set is noted before it is gone, and what is noted
         // before a slot was freed is seen by the process that freed it.
         let mut kept = false;
         for (number, run) in self.keepers()? {
             kept |= run.remote.is_none() && self.may_still_set(number, &run)?;
         }
-        let waiting = pending::notes(self.repo).iter().any(Note::is_free);
+        let first = backlog.first(self.repo).map(Path::to_owned);
+        let waiting = first.is_some();
+        let before = std::mem::replace(oldest, first);
+        let moving = before.is_some() && before != *oldest;
         // Slots are looked at only where a branch waits.
         let free = if waiting && !stuck { self.free_slots(self.settings.jobs.get())? } else { 0 };
-        Ok((Seen { waiting, free: free > 0, kept }, free))
+        Ok((Seen { waiting, free: free > 0, kept, moving }, free))
     }
 
     /// True while a run whose command is over may still write its outcome, or say that it has.
@@ -124,9 +183,8 @@ impl Runner<'_> {
         Ok(!head.is_some_and(|event| event.is_working() && event.run_id() == Some(&*run.run_id)))
     }
 
-    fn take_on(&self, most: usize) -> Vec<Taken> {
-        let mut taken: Vec<Taken> =
-            pending::notes(self.repo).iter().filter_map(Note::take).take(most).collect();
+    fn take_on(&self, backlog: &mut Backlog, most: usize) -> Vec<Taken> {
+        let mut taken = backlog.take(most);
         for one in &mut taken {
             if let (Some(id), Ok(mut ids)) = (one.run_id.take(), self.settings.run_ids.lock()) {
                 ids.insert(one.branch.clone(), id);

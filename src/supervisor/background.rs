@@ -22,17 +22,30 @@ pub fn leave_caller() {
     }
 }
 
-/// Starts a process that outlives this one: it reads `input`, and writes both streams to `log`, or holds `held` as its
+/// What a process has for its standard input.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// What it is to read, which may be nothing.
+    Bytes(&'a [u8]),
+    /// A file, for its lock: both processes hold it while this one passes it on.
+    File(File),
+}
+
+/// Starts a process that outlives this one: it has this input, and writes both streams to `log`, or holds `held` as its
 /// standard output and writes nothing there. It is to call [`leave_caller`], as a guardian leaves our session, and is
 /// no orphan of a run's.
-pub fn start(mut command: Command, input: &[u8], log: File, held: Option<File>) -> io::Result<()> {
-    let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
+pub fn start(mut command: Command, input: Input<'_>, log: File, held: Option<File>) -> io::Result<()> {
+    let (stdin, bytes): (Stdio, &[u8]) = match input {
+        Input::Bytes([]) => (Stdio::null(), &[]),
+        Input::Bytes(bytes) => (Stdio::piped(), bytes),
+        Input::File(file) => (file.into(), &[]),
+    };
     let output = held.map_or_else(|| log.try_clone(), Ok)?;
     command.stdin(stdin).stdout(output).stderr(log);
     let mut child = orphans::started(|| command.spawn(), std::process::Child::id)?;
     match child.stdin.take() {
         // It reads before it does anything else: this waits no longer than it takes to start.
-        Some(mut pipe) => pipe.write_all(input),
+        Some(mut pipe) => pipe.write_all(bytes),
         None => Ok(()),
     }
 }

@@ -55,7 +55,7 @@ enum At {
     StartSuccessor,
     Look,
     Notes { kept: bool },
-    Slots { kept: bool, waiting: bool },
+    Slots { kept: bool, waiting: bool, moving: bool },
     Act(Next),
     Waiting,
 }
@@ -102,6 +102,8 @@ pub struct State {
     /// Asked by somebody who was killed before it was noted.
     excused: [bool; BRANCHES],
     watcher: Option<u8>,
+    /// A branch was taken on since the watcher's last look.
+    moved: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -152,6 +154,11 @@ impl State {
     }
 }
 
+fn look_at_notes(s: &mut State, me: &Process, kept: bool) -> At {
+    let moving = me.watch == Watch::Mine && std::mem::take(&mut s.moved);
+    At::Slots { kept, waiting: s.notes.contains(&Noted::Yes), moving }
+}
+
 impl Queue {
     fn has(&self, rule: Rule) -> bool {
         self.without != Some(rule)
@@ -193,8 +200,9 @@ impl Queue {
                 s.watcher.get_or_insert(p as u8);
             }
             At::StartSuccessor => {
-                s.watcher = None;
-                s.start(Process { at: At::Look, ..OFF })?;
+                // It has the watch from its start on, and waits before it looks.
+                let successor = s.start(Process { at: At::Waiting, watch: Watch::Mine, ..OFF })?;
+                s.watcher = Some(successor as u8);
                 me.at = At::Try;
             }
             At::Look => {
@@ -204,15 +212,15 @@ impl Queue {
                 me.at = if self.has(Rule::KeptIsSeenFirst) {
                     At::Notes { kept }
                 } else {
-                    At::Slots { kept: false, waiting: s.notes.contains(&Noted::Yes) }
+                    look_at_notes(s, &me, false)
                 };
             }
-            At::Notes { kept } => me.at = At::Slots { kept, waiting: s.notes.contains(&Noted::Yes) },
-            At::Slots { kept, waiting } => {
+            At::Notes { kept } => me.at = look_at_notes(s, &me, kept),
+            At::Slots { kept, waiting, moving } => {
                 let is_kept = |slot: &Slot| matches!(slot, Slot::Kept(_) | Slot::Leaving(_));
                 let late = !self.has(Rule::KeptIsSeenFirst) && s.slots.iter().any(is_kept);
                 let free = waiting && s.free().is_some();
-                me.at = At::Act(next(Seen { waiting, free, kept: kept || late }, me.watch));
+                me.at = At::Act(next(Seen { waiting, free, kept: kept || late, moving }, me.watch));
             }
             At::Act(what) => self.act(s, p, &mut me, what),
             At::Waiting => (me.at, me.waited) = (At::Look, true),
@@ -253,6 +261,7 @@ impl Queue {
                     s.notes[b] =
                         if self.has(Rule::TakenStaysNoted) { Noted::InHand(p as u8) } else { Noted::No };
                     me.branch = Some(b as u8);
+                    s.moved = true;
                     let kept = |slot: &Slot| matches!(slot, Slot::Kept(_) | Slot::Leaving(_));
                     let more = s.notes.contains(&Noted::Yes) || s.slots.iter().any(kept);
                     let successor = more && self.has(Rule::ASuccessorWatches);
@@ -306,6 +315,7 @@ impl Model for Queue {
             orphaned: false,
             excused: [false; BRANCHES],
             watcher: None,
+            moved: false,
         }]
     }
 

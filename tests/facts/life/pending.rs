@@ -4,8 +4,9 @@ use crate::support::Repo;
 use crate::support::life::{BIN, Gate, Life, done, eventually, lives};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// `keep` leaves a process in its slot that says who it is and goes on at the gate; `hold` waits there itself.
 const STATES: [(&str, &str); 4] = [
@@ -108,6 +109,20 @@ impl Server {
         id[..8].to_owned()
     }
 
+    /// The processes of chains that are at work here. Each leads a session; what one has just forked does not.
+    fn chains(&self) -> Vec<String> {
+        let here = self.repo.git_dir().as_os_str().as_encoded_bytes().to_vec();
+        let is_chain = |pid: &String| {
+            let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words: Vec<&[u8]> = words.split(|byte| *byte == 0).collect();
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let session = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(3));
+            words.contains(&&*here) && words.contains(&&b"chain"[..]) && session == Some(pid)
+        };
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        all.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(is_chain).collect()
+    }
+
     fn slot_is_free(&self) -> bool {
         let record = std::fs::read_to_string(self.repo.git_dir().join("aynig/slots/0.json")).unwrap();
         record.contains("\"run\":null")
@@ -116,6 +131,13 @@ impl Server {
     fn run_of(&self, branch: &str) -> String {
         self.repo.git(&["log", "-1", "--format=%(trailers:key=dwp-run-id,valueonly,separator=)", branch])
     }
+}
+
+fn update_refs(repo: &Repo, lines: &str) {
+    let mut git = repo.command("git");
+    let mut git = git.args(["update-ref", "--stdin"]).stdin(Stdio::piped()).spawn().unwrap();
+    git.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    assert!(git.wait().unwrap().success());
 }
 
 /// K14, K39, K40: the keeper's lease ends, and nobody but a branch that waits has to do with it.
@@ -251,4 +273,38 @@ fn the_second_of_one_push_outlives_the_chain_that_had_it_in_hand() {
     server.push(&[("third", "build")]);
     server.is("second", "done");
     server.is("third", "done");
+}
+
+/// K14, K40: branches that need no slot any more, when their turn comes, are no reason to start a process for each: one works
+/// them off, and one watches.
+#[test]
+fn branches_that_are_gone_when_a_slot_is_free_are_looked_at_by_few_processes() {
+    const MANY: usize = 300;
+    let server = Server::new();
+    let mut gate = server.life.gate("gate");
+    server.life.event("first", "hold", "");
+    let id = server.life.event("asks", "build", "");
+    let names: Vec<String> = (0..MANY).map(|n| format!("refs/heads/many/{n}")).collect();
+    let create: String = names.iter().map(|name| format!("create {name} {id}\n")).collect();
+    update_refs(&server.life.repo, &create);
+    let mut command = server.life.repo.command("git");
+    command.env("PATH", Server::path()).env("T", server.life.shared());
+    let receive = format!("--receive-pack=env HOME='{}' git-receive-pack", server.repo.home().display());
+    let push = ["push", "-q", &receive, "origin", "first", "refs/heads/many/*:refs/heads/many/*"];
+    assert!(command.args(push).output().unwrap().status.success());
+    server.life.hear("pid");
+    eventually("all are noted", || (server.notes() == MANY).then_some(()));
+    let gone: String = names.iter().map(|name| format!("delete {name}\n")).collect();
+    update_refs(&server.repo, &gone);
+    gate.open();
+    let (mut seen, mut most) = (std::collections::BTreeSet::new(), 0);
+    eventually("nothing is left waiting", || {
+        let chains = server.chains();
+        most = most.max(chains.len());
+        seen.extend(chains);
+        (server.notes() == 0).then_some(())
+    });
+    // The first, and who watches: by a chain's last look too.
+    assert!(most <= 3 && seen.len() <= 6, "{most} at once, {} in all", seen.len());
+    server.is("first", "done");
 }
