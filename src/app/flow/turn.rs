@@ -129,6 +129,10 @@ impl Config {
         if command.is_empty() && provider == Provider::Custom {
             return Err(bad("command", "", "the program of 'custom' nodes"));
         }
+        // It would be looked for where the turn works, which is in a branch's files.
+        if let Some(program) = command.first().filter(|word| word.contains('/') && !word.starts_with('/')) {
+            return Err(bad("command", program, "a program's name, or its absolute path"));
+        }
         let pair = |value: &String| match value.split_once('=') {
             Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
             _ => Err(bad("env", value, "NAME=value")),

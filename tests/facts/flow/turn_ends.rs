@@ -72,6 +72,15 @@ fn a_missing_program_is_named() {
     assert!(body.contains("aynig.provider.custom.command"), "{body}");
 }
 
+/// N9, K33: a program that is named by a relative path would be looked for in a branch's files.
+#[test]
+fn a_program_by_a_relative_path_is_refused() {
+    let stage = played("", SOLO);
+    stage.life.config("aynig.provider.custom.command", "./agent --fast");
+    let body = stalls(&stage);
+    assert!(body.contains("a program's name, or its absolute path"), "{body}");
+}
+
 /// N9: silence and time have limits of their own, and what was started in a session of its own ends too.
 #[test]
 fn silence_and_time_have_limits_and_nothing_is_left() {
