@@ -226,6 +226,8 @@ impl<'t> Active<'t> {
             |since: Instant, limit: Option<Duration>| limit.and_then(|limit| since.checked_add(limit));
         let limits = match talking.stopping.as_ref() {
             Some(stopping) => [Some(stopping.next), None, None],
+            // While a person is asked no limit counts, and what is over by then must not keep this awake.
+            None if self.asking.is_open() => [None, None, talking.over.map(|over| over + LEAVE)],
             None => [
                 limit(talking.silent_since, settings.silence),
                 limit(talking.since, settings.time),
