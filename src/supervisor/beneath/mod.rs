@@ -244,9 +244,9 @@ impl Root {
         self.read_from(path, length.saturating_sub(limit), limit)
     }
 
-    /// A new file of this mode (less the umask), to be written; an error where the name stands for anything.
+    /// A new file of this mode (less the umask), to be written and read; an error where the name stands for anything.
     pub fn create_new(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
-        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL;
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL;
         self.opened("create", path, flags, mode_of(mode))
     }
 

@@ -8,9 +8,8 @@
 
 use crate::supervisor::beneath::{Refusal, apart};
 use nix::errno::Errno;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The line that stands for bytes that were left out.
@@ -118,14 +117,14 @@ impl CappedLog {
         Ok(())
     }
 
-    /// A fresh file beside the log that has no name any more.
+    /// A fresh file beside the log that has no name any more. The command may write to that folder: no link leads out of
+    /// it, and no name there can be foreseen.
     fn segment(&self) -> io::Result<File> {
-        let mut name = self.path.clone().into_os_string();
-        name.push(format!(".tail-{}", std::process::id()));
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(0o600);
-        let file = options.open(&name)?;
-        fs::remove_file(&name)?;
+        let mut path = self.path.clone().into_os_string();
+        path.push(format!(".tail-{}", uuid::Uuid::new_v4().simple()));
+        let (folder, name) = apart(Path::new(&path))?;
+        let file = folder.create_new(name, 0o600)?;
+        folder.remove(name)?;
         Ok(file)
     }
 
@@ -178,6 +177,7 @@ fn append(mut from: &File, mut to: &File) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn text(len: usize) -> Vec<u8> {
         (0..len).map(|i| b'a' + (i % 23) as u8).collect()
