@@ -7,6 +7,8 @@
 
 use super::gc::{Collected, Collector, Expiry, Kind};
 use super::{Runner, RunnerError, io, logs};
+use crate::protocol::id::ObjectId;
+use crate::protocol::inbox::{HEARD_REFS, INBOX};
 use crate::store::checkout;
 use crate::store::hooks::{Hooks, Standing};
 use crate::store::slots::closing::Closed;
@@ -74,8 +76,8 @@ impl Runner<'_> {
         }
         all.hooks.dedup();
         all.slots = self.slots()?;
-        for (name, _) in self.store.scan("refs/aynig/")? {
-            match name.as_bytes().starts_with(b"refs/aynig/attempts/") {
+        for (name, id) in self.store.scan("refs/aynig/")? {
+            match self.holds_work(&name, id)? {
                 true => all.attempts.push(name),
                 false => all.refs.push(name),
             }
@@ -86,6 +88,20 @@ impl Runner<'_> {
         let folders = logs.chain([self.settings.worktree_dir.clone(), aynig.clone()]);
         all.folders.extend(folders.filter(|folder| folder.exists()));
         Ok(all)
+    }
+
+    /// Whether a ref holds work that is on no branch: an attempt, or a message that hands over what no branch has taken.
+    fn holds_work(&self, name: &RefName, id: ObjectId) -> Result<bool, RunnerError> {
+        let is_below = |folder: &[u8]| name.as_bytes().starts_with(folder);
+        if is_below(b"refs/aynig/attempts/") {
+            return Ok(true);
+        }
+        if !is_below(INBOX) && !is_below(HEARD_REFS) {
+            return Ok(false);
+        }
+        // What can't be read hands nothing over.
+        let work = self.store.read_commit(id).ok().and_then(|commit| commit.parents.first().copied());
+        work.map_or(Ok(false), |work| Ok(!self.repo.git.is_on_a_branch(work)?))
     }
 
     /// Removes it. Attempts and commits of submodules only with `work`. What fails is set aside. The inner error is
@@ -118,8 +134,12 @@ impl Runner<'_> {
             let _ = std::fs::remove_file(closed.path());
             return Ok(Ok(out));
         }
-        let mut refs = self.store.scan("refs/aynig/")?;
-        refs.retain(|(name, _)| work || !name.as_bytes().starts_with(b"refs/aynig/attempts/"));
+        let mut refs = Vec::new();
+        for (name, id) in self.store.scan("refs/aynig/")? {
+            if work || !self.holds_work(&name, id)? {
+                refs.push((name, id));
+            }
+        }
         if !refs.is_empty() {
             self.repo.git.delete_refs(&self.repo.common_dir, &refs)?;
         }
@@ -129,7 +149,7 @@ impl Runner<'_> {
         for folder in logs::folders(self.repo).iter().filter(|folder| !folder.starts_with(&aynig)) {
             for path in children_of(folder) {
                 let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-                if name == b".gitignore" || name.ends_with(b".log") {
+                if name == b".gitignore" || name.ends_with(b".log") || name.ends_with(b".events.jsonl") {
                     self.remove_path(&path, Kind::Log, &mut out);
                 }
             }

@@ -20,6 +20,23 @@ fn ours(rig: &Rig) -> Vec<String> {
     found
 }
 
+/// K26, K46: a message may be the only one to name what it hands over.
+#[test]
+fn work_that_a_message_hands_over_and_no_branch_has_stays_unless_asked_for() {
+    let rig = Rig::new();
+    rig.set("there", "nothing");
+    let work = rig.git(&["commit-tree", "-m", "only here", "main^{tree}"]);
+    rig.aynig(&["send", "there", "-m", "take it", "--attach", &work]).expect(0);
+    rig.aynig(&["send", "there", "-m", "a word alone"]).expect(0);
+    let list = || rig.git(&["for-each-ref", "--format=%(refname) %(parent)", "refs/aynig"]);
+    assert_eq!(list().lines().count(), 2);
+    rig.aynig(&["uninstall", "--force"]).expect(0);
+    let left = list();
+    assert!(left.lines().count() == 1 && left.ends_with(&work), "{left}");
+    rig.aynig(&["uninstall", "--force", "--attempts"]).expect(0);
+    assert_eq!(list(), "");
+}
+
 /// K26, K41, K45
 #[test]
 fn all_that_is_ours_goes_and_work_and_trust_stay_unless_asked_for() {
