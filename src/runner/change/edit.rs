@@ -58,15 +58,16 @@ impl Runner<'_> {
         let commit = self.write_declared(branch, &next.message(dialect, &own), found.tree, vec![tip.id()])?;
         slot.sync(self.repo)?;
         let log = format!("aynig: set {}", next.state);
-        if created {
+        let moved = if created {
             self.create_at(branch, commit, &log)?;
-            return Ok(Ok(Written { created, ..written(branch, commit, &next.state) }));
-        }
-        let moved = self.move_branch(branch, tip.id(), commit, &log, self.soon())?;
-        let moved = moved_notes(branch, moved)?.ok_or_else(|| ChangeError::Raced(branch.clone()))?;
+            Vec::new()
+        } else {
+            let moved = self.move_branch(branch, tip.id(), commit, &log, self.soon())?;
+            moved_notes(branch, moved)?.ok_or_else(|| ChangeError::Raced(branch.clone()))?
+        };
         let _ = slot.leave(self.repo, tip.id());
         let notes = [report.notes, moved].concat();
-        Ok(Ok(Written { notes, ..written(branch, commit, &next.state) }))
+        Ok(Ok(Written { created, notes, ..written(branch, commit, &next.state) }))
     }
 
     /// The commit that a new branch begins at.
