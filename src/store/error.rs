@@ -198,6 +198,13 @@ pub enum RemoteFailure {
     Other,
 }
 
+impl StoreError {
+    /// True where the disk did not take something: what was written, or moved, may be gone after a power cut.
+    pub(super) fn is_unsynced(&self) -> bool {
+        matches!(self, StoreError::Io { what: "sync", .. })
+    }
+}
+
 impl RemoteFailure {
     /// True where the same call may succeed later.
     pub fn may_pass(self) -> bool {

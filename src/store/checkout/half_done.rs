@@ -193,7 +193,7 @@ fn hashed(
             let target = std::fs::read_link(&file).map_err(io_error("read", &file))?;
             let hash = here().verb("hash-object").args(["--stdin"]).stdin(target.as_os_str().as_bytes());
             found.push((change, text(hash.ok()?)));
-        } else if meta.is_file() && change.path.contains(&b'\n') {
+        } else if meta.is_file() && !is_a_line(&change.path) {
             let hash = here().verb("hash-object").args([OsStr::new("--"), path]).ok()?;
             found.push((change, text(hash)));
         } else if meta.is_file() {
@@ -206,6 +206,12 @@ fn hashed(
         found.extend(many.into_iter().zip(text(printed).lines().map(str::to_owned)));
     }
     Ok(found)
+}
+
+/// True where Git reads this path as it is from a line of `--stdin-paths`: it takes a line feed for the line's end, a
+/// carriage return before that for a part of it, and a quotation mark in front for the beginning of a quoted path.
+fn is_a_line(path: &[u8]) -> bool {
+    !path.contains(&b'\n') && !path.ends_with(b"\r") && !path.starts_with(b"\"")
 }
 
 /// True where a file's kind, and whether it may be executed, is what the mode says.

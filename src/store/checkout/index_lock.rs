@@ -119,6 +119,15 @@ impl FileLock {
         }
     }
 
+    /// Releases the lock. One that can't be removed goes with the next sweep, which knows it by its twin.
+    ///
+    /// # Errors
+    /// The lock can't be removed now: Git's next command there meets it.
+    pub(crate) fn release(mut self) -> Result<(), StoreError> {
+        self.left = true;
+        locks::give_back(&self.lock, self.twin.as_mut())
+    }
+
     fn leave(mut self) {
         if let Some(twin) = &mut self.twin {
             twin.stay();
@@ -135,6 +144,14 @@ impl IndexLock {
         patience: Duration,
     ) -> Result<Option<Self>, StoreError> {
         Ok(FileLock::take(&repo.common_dir, Self::path(git_dir), patience)?.map(Self))
+    }
+
+    /// [`FileLock::release`].
+    ///
+    /// # Errors
+    /// The lock can't be removed now.
+    pub(crate) fn release(self) -> Result<(), StoreError> {
+        self.0.release()
     }
 
     /// Leaves the lock where it is: it goes with the next sweep, which knows it by its twin.
@@ -161,7 +178,7 @@ impl IndexLock {
 impl Drop for FileLock {
     fn drop(&mut self) {
         if !self.left {
-            locks::give_back(&self.lock, self.twin.as_mut());
+            let _ = locks::give_back(&self.lock, self.twin.as_mut());
         }
     }
 }

@@ -307,8 +307,12 @@ impl Noted {
         fitted.bring(repo, lock).map_err(|error| failed(&error))?
     }
 
-    /// The branch has moved: the note is done with.
-    pub(crate) fn arrived(self) -> Finished {
+    /// The branch has moved: the note is done with, unless the index stays locked, which the user's next command would
+    /// meet and the next verb of ours sees to.
+    pub(crate) fn arrived(mut self) -> Finished {
+        if let Some(Err(error)) = self.lock.take().map(IndexLock::release) {
+            return Finished::Blocked(self.at.dir, failed(&error));
+        }
         let _ = std::fs::remove_file(self.held.path);
         Finished::Arrived(self.at.dir)
     }
@@ -427,10 +431,16 @@ impl Left {
         };
         match fitted.hold(repo, None, HELD_LATER)? {
             Fit::Blocked(by) => Ok(Finished::Blocked(dir, by)),
-            Fit::Fits(held) => Ok(match held.0.bring(repo, &held.1)? {
-                Ok(()) => Finished::Arrived(dir),
-                Err(by) => Finished::Blocked(dir, by),
-            }),
+            Fit::Fits(held) => {
+                let (fitted, lock) = *held;
+                Ok(match fitted.bring(repo, &lock)? {
+                    Ok(()) => {
+                        lock.release()?;
+                        Finished::Arrived(dir)
+                    }
+                    Err(by) => Finished::Blocked(dir, by),
+                })
+            }
         }
     }
 }

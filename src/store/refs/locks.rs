@@ -56,18 +56,20 @@ impl Drop for Twin {
 impl Drop for RefLock {
     fn drop(&mut self) {
         if self.held {
-            give_back(&self.lock, self.twin.as_mut());
+            let _ = give_back(&self.lock, self.twin.as_mut());
         }
     }
 }
 
 /// Removes a held lock. One that can't be removed now is removed by the next sweep, which knows it by its twin.
-pub(crate) fn give_back(lock: &Path, twin: Option<&mut Twin>) {
-    if remove(lock).is_err()
+pub(crate) fn give_back(lock: &Path, twin: Option<&mut Twin>) -> Result<(), StoreError> {
+    let removed = remove(lock);
+    if removed.is_err()
         && let Some(twin) = twin
     {
         twin.stays = true;
     }
+    removed
 }
 
 /// The folder of the twins.

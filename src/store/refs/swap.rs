@@ -129,6 +129,8 @@ fn settle(
         };
         let beyond = |tip, new| if unsent { Ok(false) } else { is_beyond(store, tip, new, expected) };
         match reread(expected_value, new, tip, beyond) {
+            // It moved, and a power cut may take it back: a sync that failed once is not to be believed later.
+            Ok(Reread::Won) if error.is_unsynced() => return Err(error),
             Ok(Reread::Won) => return Ok(Swap::Won),
             Ok(Reread::Lost) => return Ok(Swap::Lost { tip }),
             Err(unread) => return Ok(Swap::Unknown { cause: unread.to_string() }),

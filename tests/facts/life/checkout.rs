@@ -1,6 +1,7 @@
 //! Branches that somebody has checked out: an outcome arrives, or nothing of the user's moves.
 
-use crate::support::life::{Life, begin_of_a_second, differences, eventually};
+use crate::support::life::{BIN, Done, Life, begin_of_a_second, differences, done, eventually};
+use crate::support::skipped;
 use nix::sys::signal::Signal;
 use std::fs;
 use std::path::PathBuf;
@@ -316,4 +317,46 @@ fn an_index_lock_of_a_dead_runner_is_removed_and_no_other() {
     life.run(&["retry", "work"]).expect(0);
     assert_eq!((life.state("work"), life.read("file")), ("next".into(), "one\nrun\nrun\n".into()));
     assert_eq!(life.git(&["status", "--porcelain"]), "");
+}
+
+/// Runs a tick of `work` under strace, which makes calls on this path fail; `None` where there is no strace.
+fn tick_with(life: &Life, calls: &str, path: &str, error: &str) -> Option<Done> {
+    if std::process::Command::new("strace").arg("-V").output().is_err() {
+        skipped("strace is not installed");
+        return None;
+    }
+    let mut traced = life.repo.command("strace");
+    let inject = format!("inject={calls}:error={error}");
+    traced
+        .args(["-f", "-qq", "-o", "/dev/null", "-P"])
+        .arg(life.path(path))
+        .args(["-e", &format!("trace={calls}")]);
+    traced.args(["-e", &inject, BIN, "tick", "work"]).env("T", life.shared());
+    Some(done(traced.output().unwrap()))
+}
+
+/// K28, K43: the outcome arrived, and the user's next command would meet our lock.
+#[test]
+fn an_index_lock_that_cannot_be_removed_is_told_and_the_next_verb_removes_it() {
+    let life = checked_out(EDITS);
+    let Some(said) = tick_with(&life, "unlink,unlinkat", ".git/index.lock", "EACCES") else { return };
+    assert_eq!((life.state("work"), life.read("file")), ("next".into(), "one\nrun\n".into()));
+    assert!(life.path(".git/index.lock").exists());
+    assert!(
+        said.code == Some(1) && said.stderr.contains("cannot remove") && said.stderr.contains("index.lock"),
+        "{said:?}"
+    );
+    life.tick(&["work"]).expect(0);
+    assert!(!life.path(".git/index.lock").exists());
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+    life.git(&["commit", "-q", "--allow-empty", "-m", "mine"]);
+}
+
+/// K42: a branch that has moved, and of which the disk has not taken that, is reported as such.
+#[test]
+fn a_move_that_could_not_be_synced_is_no_success() {
+    let life = checked_out("echo 'SET_STATE {\"state\":\"next\"}'");
+    life.config("aynig.fsync", "true");
+    let Some(said) = tick_with(&life, "fsync,fdatasync", ".git/refs/heads", "EIO") else { return };
+    assert!(said.code == Some(128) && said.stderr.contains("cannot sync"), "{said:?}");
 }
