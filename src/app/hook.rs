@@ -12,6 +12,7 @@ use crate::protocol::accepts::Accepts;
 use crate::protocol::inbox::{Kind, parse_inbox_ref};
 use crate::protocol::name::BadName;
 use crate::protocol::resemble::{Missed, missed_state};
+use crate::runner::report::Refusal;
 use crate::runner::resolve::Resolved;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{Standing, Survey};
@@ -45,6 +46,8 @@ pub enum Notice {
     InvalidState(RefName, Vec<u8>, BadName),
     /// The ref that commands come from does not exist; a folder of the repository.
     Absent(RefName, PathBuf),
+    /// It is not signed as the policy asks.
+    NotVouched(RefName, Refusal),
     /// A branch's chain begins, with this run.
     Dispatched {
         /// The branch.
@@ -57,6 +60,10 @@ pub enum Notice {
         queued: bool,
     },
 }
+
+/// Most branches of a push whose signatures are looked at before its user is answered: each takes a process or two. Those
+/// beyond wait for a slot anyway, and a tick refuses them.
+const VERIFIED_MAX: usize = 64;
 
 /// Hears what a hook says.
 pub trait Hearer {
@@ -251,6 +258,13 @@ fn judge(
         };
         let branch = status.branch;
         match status.standing {
+            Standing::Ready if ready.len() < VERIFIED_MAX => {
+                let state = state();
+                match runner.not_vouched(&branch, &status.tip)? {
+                    Some(refusal) => notices.push(Notice::NotVouched(branch, refusal)),
+                    None => ready.push((branch, state)),
+                }
+            }
             Standing::Ready | Standing::NotTrusted | Standing::Expired { .. } => {
                 let state = state();
                 ready.push((branch, state));

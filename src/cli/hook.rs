@@ -89,6 +89,7 @@ fn text(notice: &Notice) -> String {
             format!("{}: not dispatched: .aynig/{path}: {why}", shown(branch))
         }
         Notice::LeftOut(branch) => format!("{}: left out by aynig.branches", shown(branch)),
+        Notice::NotVouched(branch, refusal) => format!("{}: {refusal}", shown(branch)),
         Notice::InvalidState(branch, state, why) => {
             format!("{}: state '{}' is not usable: {why}", shown(branch), escape(state))
         }

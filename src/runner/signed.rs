@@ -62,7 +62,7 @@ impl Runner<'_> {
     }
 
     /// Why a state event is not signed for this branch, where a signature is required.
-    pub(super) fn not_vouched(&self, branch: &RefName, tip: &Tip) -> Result<Option<Refusal>, RunnerError> {
+    pub(crate) fn not_vouched(&self, branch: &RefName, tip: &Tip) -> Result<Option<Refusal>, RunnerError> {
         if !self.settings.require_signature {
             return Ok(None);
         }

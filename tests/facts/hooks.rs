@@ -579,6 +579,18 @@ fn whoever_pushes_is_told_that_the_ref_for_commands_is_missing() {
     assert_eq!(said(&push(&server, &life, &["origin", "plain"])), "");
 }
 
+/// K35, K39: what a tick will refuse is not promised.
+#[test]
+fn whoever_pushes_what_is_not_signed_as_asked_is_told_so() {
+    let (server, life) = server();
+    server.git(&["config", "--global", "aynig.requireSignature", "true"]);
+    life.event("work", "test", "");
+    let told = said(&push(&server, &life, &["origin", "work"]));
+    assert!(told.contains("aynig: work: refused: its head carries no signature"), "{told}");
+    assert!(!told.contains("dispatched") && !told.contains("queued"), "{told}");
+    assert_eq!(state_there(&server, "work"), "test");
+}
+
 /// K39: whatever environment Git gives it.
 #[test]
 fn the_hook_needs_nothing_of_its_environment() {
