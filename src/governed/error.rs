@@ -147,6 +147,8 @@ pub enum GovernedError {
         hook: String,
         /// Its phase.
         phase: &'static str,
+        /// The role that it was asked about, where it was about one.
+        role: Option<String>,
         /// It changed protected files; what it changed was put back.
         tampered: bool,
         /// The seed's code: `hook_blocked`, `hook_state_tamper` and the like, `hook_post_commit_error`.

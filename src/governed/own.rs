@@ -1,13 +1,16 @@
 //! The files that are a run's own: the orchestrator writes them, and no turn does.
 //!
 //! Everything below `.agentxchain/` but what reviews and proposals are kept in, and the talk. A lock and what is
-//! being written are a process's at work, and in no commit. What a worker changes of them is put back ([`Own`]).
+//! being written are a process's at work, and in no commit. Of the folders where workers leave their results only the
+//! results are the run's: what lies beside them is work as any other. What a worker changes of the run's own files is
+//! put back ([`Own`]).
 //! Implements G6, G12, G13.
 
 use super::journal::TALK;
 use super::lock::LOCK;
 use super::root::Root;
-use super::state::get_turn_staging_result_path;
+use super::staging::FLAT;
+use super::state::{State, Turn, get_turn_staging_result_path, is_safe_id};
 use super::{GovernedError, disk};
 use crate::supervisor::beneath::Kind;
 use std::collections::BTreeMap;
@@ -19,20 +22,29 @@ const FOLDER: &str = ".agentxchain";
 const AT_WORK: [&str; 2] = ["locks", "transactions"];
 /// What in it turns may write.
 const OF_TURNS: [&str; 3] = ["proposed", "reports", "reviews"];
+/// The folder in it where workers leave their results, and what else they like.
+const STAGING: &str = "staging";
 /// What in it may have been removed.
-const KNOWN: [&str; 3] = ["dispatch", "staging", "state.json"];
+const KNOWN: [&str; 2] = ["dispatch", "state.json"];
 
-/// The paths that a commit of the run takes whatever rules for ignoring say, also where they are gone.
+/// The paths that a commit of the run in this state takes whatever rules for ignoring say, also where they are gone. Of
+/// what is staged these are the results of its active turns alone: a worker's folder is its own, and what else lies
+/// there is no more the run's than the rest of its work.
 ///
 /// # Errors
 /// A folder that can't be listed.
-pub(crate) fn own_paths(root: &Root) -> Result<Vec<String>, GovernedError> {
+pub(crate) fn own_paths(root: &Root, state: &State) -> Result<Vec<String>, GovernedError> {
     let mut names = disk::text_names(root, &root.join(FOLDER))?;
     names.extend(KNOWN.map(str::to_owned));
     names.sort();
     names.dedup();
-    names.retain(|name| !AT_WORK.contains(&name.as_str()) && !OF_TURNS.contains(&name.as_str()));
+    let is_own = |name: &str| name != STAGING && !AT_WORK.contains(&name) && !OF_TURNS.contains(&name);
+    names.retain(|name| is_own(name));
     let mut paths: Vec<String> = names.into_iter().map(|name| format!("{FOLDER}/{name}")).collect();
+    paths.push(FLAT.to_owned());
+    let turns = state.active_turns();
+    let ids = turns.iter().map(Turn::id).filter(|id| is_safe_id(id));
+    paths.extend(ids.map(|id| get_turn_staging_result_path(id).to_string_lossy().into_owned()));
     paths.push(TALK.to_owned());
     Ok(paths)
 }

@@ -7,6 +7,8 @@ use crate::supervisor::beneath::Kind;
 use serde_json::Value;
 use std::path::PathBuf;
 
+/// The place of a result that belongs to the turn that it names, as older tools stage it.
+pub(super) const FLAT: &str = ".agentxchain/staging/turn-result.json";
 /// Where results go that were not accepted.
 pub(super) const REJECTED: &str = ".agentxchain/dispatch/rejected";
 

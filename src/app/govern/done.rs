@@ -83,10 +83,11 @@ impl Done {
         self.next.clone().unwrap_or_else(|| Next::of(&self.state, config))
     }
 
-    /// The commit that it is written as. The run's own files are in it whatever rules for ignoring say.
+    /// The commit that it is written as. The run's own files are in it whatever rules for ignoring say; what a worker laid
+    /// beside its result is not among them.
     pub fn declare(&self, root: &Root, next: &Next) -> Result<Declaration, GovernError> {
         merges::follow(root, &self.state)?;
-        let mut paths = own_paths(root)?;
+        let mut paths = own_paths(root, &self.state)?;
         paths.extend_from_slice(&self.paths);
         let take = Take { paths, rest: self.rest };
         next.declaration(self, take).map_err(GovernError::Unnamed)

@@ -1,6 +1,7 @@
 //! Where a run is, read from one commit or from a plain folder. Writes nothing.
 
 use super::GovernError;
+use super::next::Next;
 use super::place::{Branch, files, named};
 use crate::app::session::Session;
 use crate::governed::{
@@ -23,6 +24,19 @@ pub struct Seen {
     pub head: Head,
 }
 
+impl Seen {
+    /// What the run waits for. A turn that is to be done again waits for its role's command first, where there is one
+    /// and it has not said yet that the turn's worker is not ours.
+    pub fn next(&self) -> Next {
+        match (&self.branch, self.head) {
+            (None, _) | (Some(_), Head::Waiting) => Next::without_command(&self.state, &self.config),
+            (Some(_), Head::AsTheRun | Head::Stateless | Head::Leased | Head::Stalled) => {
+                Next::of(&self.state, &self.config)
+            }
+        }
+    }
+}
+
 /// What a branch's head says of the run on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Head {
@@ -34,17 +48,18 @@ pub enum Head {
     Leased,
     /// A turn ended, and changed nothing of the run.
     Stalled,
+    /// A turn waits for a worker that is not ours: its role's command has said so.
+    Waiting,
 }
 
 impl Head {
     fn of(tip: &Tip) -> Self {
-        match &tip.event {
-            None => Head::Stateless,
-            Some(event) if event.is_working() => Head::Leased,
-            Some(event) if event.state_name().is_some_and(|state| state.as_str() == "stalled") => {
-                Head::Stalled
-            }
-            Some(_) => Head::AsTheRun,
+        let Some(event) = &tip.event else { return Head::Stateless };
+        match event.state_name().map(|state| state.as_str()) {
+            _ if event.is_working() => Head::Leased,
+            Some("stalled") => Head::Stalled,
+            Some("waiting") => Head::Waiting,
+            Some(_) | None => Head::AsTheRun,
         }
     }
 }

@@ -28,23 +28,33 @@ pub enum Next {
 }
 
 impl Next {
-    /// What this run waits for.
+    /// What this run waits for, where a role's command says once more who works on a turn that is to be done again.
     pub fn of(state: &State, config: &Config) -> Self {
+        Self::in_state(state, config, true)
+    }
+
+    /// What this run waits for, where no command says that: in a plain folder there is none, and one that has declared
+    /// that the turn waits has said it.
+    pub fn without_command(state: &State, config: &Config) -> Self {
+        Self::in_state(state, config, false)
+    }
+
+    fn in_state(state: &State, config: &Config, has_command: bool) -> Self {
         match state.status() {
             Some(RunStatus::Completed) => Self::Done,
             Some(RunStatus::Paused) => Self::Gate,
-            Some(RunStatus::Active | RunStatus::Idle) => Self::of_active(state, config),
+            Some(RunStatus::Active | RunStatus::Idle) => Self::of_active(state, config, has_command),
             Some(RunStatus::Blocked | RunStatus::Failed) | None => Self::Blocked,
         }
     }
 
-    fn of_active(state: &State, config: &Config) -> Self {
+    fn of_active(state: &State, config: &Config, has_command: bool) -> Self {
         let turns = get_active_turns(state);
         if let Some(turn) = turns.values().find(|turn| is_dispatchable(turn)) {
             let role = turn.role().to_owned();
             // To be done again: its command says once more who works on it.
-            let ours = turn.status() == Some(TurnStatus::Retrying) || is_ours(config, &role);
-            return if ours { Self::Turn(role) } else { Self::Waiting(role) };
+            let is_asked = has_command && turn.status() == Some(TurnStatus::Retrying);
+            return if is_asked || is_ours(config, &role) { Self::Turn(role) } else { Self::Waiting(role) };
         }
         if !turns.is_empty() {
             return Self::Blocked;

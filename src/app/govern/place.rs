@@ -67,7 +67,8 @@ pub(crate) fn change_folder(
 ) -> Result<Changed, GovernError> {
     let Context { root, config, warnings, .. } = folder(root)?;
     let done = Done::settled(act(&root, &config))?;
-    Ok(Changed { next: done.next(&config), done, written: None, warnings })
+    let next = done.next.clone().unwrap_or_else(|| Next::without_command(&done.state, &config));
+    Ok(Changed { next, done, written: None, warnings })
 }
 
 impl Branch {

@@ -2,7 +2,7 @@
 
 use super::super::fail::Failure;
 use crate::app::govern::GovernError;
-use crate::governed::GovernedError;
+use crate::governed::{GovernedError, RunStatus};
 use crate::protocol::text::shell_word;
 use std::os::unix::ffi::OsStrExt;
 
@@ -103,6 +103,13 @@ fn hint(error: &GovernedError) -> Option<String> {
     if let GovernedError::ForeignOwner { folder } = error {
         let folder = shell_word(folder.as_os_str().as_bytes());
         return Some(format!("git config --global --add safe.directory {folder}"));
+    }
+    // A no to an assignment blocks nothing: there is no run to unblock, and the same call asks the hook again.
+    if let GovernedError::Hook { role: Some(role), state, .. } = error
+        && state.status() == Some(RunStatus::Active)
+    {
+        let role = shell_word(role.as_bytes());
+        return Some(format!("git aynig govern status; once it is mended: git aynig govern assign {role}"));
     }
     fixed_hint(error).map(str::to_owned)
 }

@@ -40,7 +40,7 @@ fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
 /// What goes on from here where the branch's head says more than the run does.
 fn held(seen: &Seen, place: &str) -> Option<String> {
     match (seen.head, &seen.branch) {
-        (Head::AsTheRun, _) | (_, None) => None,
+        (Head::AsTheRun | Head::Waiting, _) | (_, None) => None,
         (Head::Stateless, _) => {
             Some(format!("nobody's: the branch has no state; git aynig govern start{place}"))
         }
@@ -72,7 +72,7 @@ struct Run<'a> {
 
 fn show(seen: &Seen, place: &Where) {
     let state = &seen.state;
-    let next = Next::of(state, &seen.config);
+    let next = seen.next();
     if place.json {
         let name = next.state().map(|s| s.as_str().to_owned()).unwrap_or_default();
         let branch = seen.branch.as_ref().map(|branch| String::from_utf8_lossy(branch.short()));

@@ -1,12 +1,10 @@
 //! What an operation finds staged for a turn.
 
 use super::super::root::Root;
+use super::super::staging::FLAT;
 use super::super::state::{Turn, get_turn_staging_result_path};
 use super::super::{GovernedError, disk};
 use serde_json::Value;
-
-/// The place of a result that belongs to the turn that it names, as older tools stage it.
-const FLAT: &str = ".agentxchain/staging/turn-result.json";
 
 /// A staged file.
 pub(super) struct Staged {

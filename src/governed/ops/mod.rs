@@ -72,6 +72,7 @@ impl Place<'_> {
         Err(GovernedError::Hook {
             hook: stop.hook_name,
             phase: phase.name(),
+            role: payload.get("role_id").and_then(Value::as_str).map(str::to_owned),
             tampered,
             code: stop.tamper.unwrap_or("hook_blocked"),
             report: Box::new(report),

@@ -131,27 +131,40 @@ fn a_worker_cannot_declare_what_comes_next() {
     assert!(!life.git(&["log", "--format=%s", "work"]).contains("forged"));
 }
 
-/// G7: a turn that somebody's own worker does; G8: its result is brought by hand.
-#[test]
-fn a_turn_of_another_worker_waits_for_its_result() {
+/// Turns that somebody's own worker does.
+fn by_hand() -> Life {
     let life = life(|config| config["routing"]["planning"]["exit_gate"] = Value::Null);
     life.write(".aynig/command/turn/pm", "#!/bin/sh\nexec git aynig govern turn\n");
     let text = life.read("agentxchain.json").replace("\"runtime\": \"shell\"", "\"runtime\": \"reviewer\"");
     life.write("agentxchain.json", &text);
     life.git(&["commit", "-qam", "by hand"]);
+    life
+}
+
+/// A result of the one turn that is active in this state.
+fn planned(state: &Value) -> Value {
+    let (turn, record) = state["active_turns"].as_object().unwrap().iter().next().unwrap();
+    json!({
+        "schema_version": "1.0", "run_id": state["run_id"], "turn_id": turn, "role": "pm",
+        "runtime_id": record["runtime_id"], "status": "completed", "summary": "planned",
+        "decisions": [], "objections": [], "files_changed": [], "verification": {"status": "skipped"},
+        "artifact": {"type": "review", "ref": null}, "proposed_next_role": "dev",
+    })
+}
+
+/// G7: a turn that somebody's own worker does; G8: its result is brought by hand.
+#[test]
+fn a_turn_of_another_worker_waits_for_its_result() {
+    let life = by_hand();
     govern(&life, &["start", "-b", "work"]).expect(0);
     life.run(&["run", "work"]).expect(0);
     assert_eq!(life.state("work"), "waiting");
     let turns = state(&life)["active_turns"].clone();
-    let (turn, record) = turns.as_object().unwrap().iter().next().unwrap();
+    let turn = turns.as_object().unwrap().keys().next().unwrap();
     let assignment = show(&life, &format!(".agentxchain/dispatch/turns/{turn}/ASSIGNMENT.json"));
     assert!(assignment.contains(turn), "{assignment}");
-    let mut result = json!({
-        "schema_version": "1.0", "run_id": state(&life)["run_id"], "turn_id": turn, "role": "pm",
-        "runtime_id": record["runtime_id"], "status": "completed", "summary": "planned",
-        "decisions": [], "objections": [], "files_changed": [], "verification": {"status": "skipped"},
-        "artifact": {"type": "review", "ref": null}, "proposed_next_role": "nobody",
-    });
+    let mut result = planned(&state(&life));
+    result["proposed_next_role"] = json!("nobody");
     let file = life.repo.home().join("result.json");
     std::fs::write(&file, result.to_string()).unwrap();
     let before = life.rev("work");
@@ -163,6 +176,44 @@ fn a_turn_of_another_worker_waits_for_its_result() {
     let done = govern(&life, &["accept", "--json", "-b", "work", "-F", file.to_str().unwrap()]).expect(0);
     assert_eq!(done.json()["state"], "turn/dev", "{done:?}");
     assert_eq!(lines(&show(&life, ".agentxchain/history.jsonl")).len(), 1);
+}
+
+/// G7, G8: once it was rejected, it waits for that worker again, and `status` says what brings its next result.
+#[test]
+fn a_rejected_turn_of_another_worker_waits_for_its_result_again() {
+    let life = by_hand();
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["run", "work"]).expect(0);
+    govern(&life, &["reject", "-b", "work", "-m", "not so"]).expect(0);
+    // Its role's command is asked first who works on it now.
+    assert_eq!(life.state("work"), "turn/pm");
+    let said = govern(&life, &["status", "-b", "work"]).expect(0);
+    assert!(said.stdout.contains("a turn of pm"), "{said:?}");
+    life.run(&["run", "work"]).expect(0);
+    assert_eq!(life.state("work"), "waiting");
+    let said = govern(&life, &["status", "-b", "work"]).expect(0);
+    assert!(said.stdout.contains("git aynig govern accept -b work -F <result>"), "{said:?}");
+    assert_eq!(govern(&life, &["status", "--json", "-b", "work"]).expect(0).json()["state"], "waiting");
+    let file = life.repo.home().join("result.json");
+    let result = file.to_str().unwrap();
+    std::fs::write(&file, planned(&state(&life)).to_string()).unwrap();
+    govern(&life, &["accept", "-b", "work", "-F", result]).expect(0);
+    assert_eq!(life.state("work"), "turn/dev");
+    // In a plain folder no command is asked.
+    let dir = life.repo.home().join("plain");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::copy(life.path("agentxchain.json"), dir.join("agentxchain.json")).unwrap();
+    let root = dir.to_str().unwrap();
+    govern(&life, &["start", "--root", root]).expect(0);
+    govern(&life, &["assign", "--root", root]).expect(0);
+    let rejected = govern(&life, &["reject", "--json", "--root", root, "-m", "not so"]).expect(0);
+    assert_eq!(rejected.json()["state"], "waiting", "{rejected:?}");
+    let said = govern(&life, &["status", "--root", root]).expect(0);
+    assert!(said.stdout.contains("git aynig govern accept --root ") && said.stdout.contains(" -F <result>"));
+    let text = std::fs::read_to_string(dir.join(".agentxchain/state.json")).unwrap();
+    let plain: Value = serde_json::from_str(&text).unwrap();
+    std::fs::write(&file, planned(&plain).to_string()).unwrap();
+    govern(&life, &["accept", "--root", root, "-F", result]).expect(0);
 }
 
 /// K33: a branch brings neither workers nor hooks nor looser gates of its own.
@@ -357,6 +408,35 @@ fn a_hook_that_says_no_blocks_the_run_and_is_asked_once() {
         govern(&life, &["unblock", "-b", "work"]).expect(0);
         assert_eq!(life.state("work"), "turn/pm");
     }
+}
+
+/// G5, G8: an assignment that a hook refused to a person blocks nothing, and the hint is what asks again.
+#[test]
+fn a_refused_assignment_hints_at_the_same_call() {
+    let life = hooked("before_assignment", "{\"verdict\":\"block\",\"message\":\"not today\"}");
+    let allow = "#!/bin/sh\ncat >/dev/null\necho '{\"verdict\":\"allow\"}'\n";
+    let dir = life.repo.home().join("plain");
+    std::fs::create_dir_all(dir.join("hooks")).unwrap();
+    for file in ["agentxchain.json", "hooks/guard.sh"] {
+        std::fs::copy(life.path(file), dir.join(file)).unwrap();
+    }
+    let root = dir.to_str().unwrap();
+    for place in [["-b", "work"], ["--root", root]] {
+        govern(&life, &[&["start"][..], &place[..]].concat()).expect(0);
+        let refused = govern(&life, &[&["assign", "pm"][..], &place[..]].concat()).expect(1);
+        let again = format!("once it is mended: git aynig govern assign {} ", place[0]);
+        assert!(refused.stderr.contains(&again) && refused.stderr.ends_with(" pm\n"), "{refused:?}");
+    }
+    assert_eq!(state(&life)["status"], "active");
+    // Mended, by the call that was named.
+    std::fs::write(dir.join("hooks/guard.sh"), allow).unwrap();
+    govern(&life, &["assign", "--root", root, "pm"]).expect(0);
+    life.git(&["checkout", "-q", "work"]);
+    life.write("hooks/guard.sh", allow);
+    life.git(&["commit", "-qam", "mended\n\ndwp-state: turn/pm"]);
+    life.git(&["checkout", "-q", "main"]);
+    govern(&life, &["assign", "-b", "work", "pm"]).expect(0);
+    assert!(state(&life)["active_turns"].as_object().is_some_and(|turns| turns.len() == 1));
 }
 
 /// G5: the dispatch's hook is given the bundle, and lets it go on.

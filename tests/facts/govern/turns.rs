@@ -64,6 +64,41 @@ result '' review human"#;
     life.repo.assert_sound();
 }
 
+/// G12: nor is what an attempt laid beside its result, whatever it is and however the attempt ended.
+#[test]
+fn what_lies_beside_a_result_is_not_on_the_branch() {
+    for ending in ["echo one >one.txt", "exit 7", "rm -f \"$AGENTXCHAIN_RESULT\"; exit 0"] {
+        let life = life(|config| one_phase(config, "qa"));
+        let script = format!(
+            r#"
+beside=$(dirname "$AGENTXCHAIN_RESULT")
+[ -z "$(ls -A "$beside")" ] || exit 9
+mkdir "$beside/src"; echo smuggled-file >"$beside/src/product.c"; echo smuggled-beside >"$beside/note"
+ln -s smuggled-link "$beside/link"
+result '' review human
+[ "$AGENTXCHAIN_ATTEMPT" -gt 1 ] || {{ {ending}
+}}"#
+        );
+        worker(&life, &format!("{RESULT}{script}"));
+        govern(&life, &["start", "-b", "work"]).expect(0);
+        life.run(&["tick", "work"]).expect(0);
+        assert_eq!(life.state("work"), "turn/qa", "{ending}");
+        let turn = state(&life)["active_turns"].as_object().unwrap().keys().next().unwrap().clone();
+        let kept = rejected_refs(&life);
+        let (at, beside) = (&kept[0], format!(".agentxchain/staging/{turn}"));
+        assert_eq!(life.git(&["show", &format!("{at}:{beside}/src/product.c")]), "smuggled-file", "{ending}");
+        assert_eq!(life.git(&["show", &format!("{at}:{beside}/note")]), "smuggled-beside", "{ending}");
+        assert_eq!(life.git(&["show", &format!("{at}:{beside}/link")]), "smuggled-link", "{ending}");
+        // The second attempt finds nothing of the first, lays the same there, and is accepted without it.
+        life.run(&["tick", "work"]).expect(0);
+        let said = life.git(&["log", "-1", "--format=%B", "work"]);
+        assert!(said.contains("accepted"), "{ending}: {said}");
+        let all = everything(&life);
+        assert!(!all.contains("smuggled-"), "{ending}: {all}");
+        assert!(!life.git(&["ls-tree", "-r", "--name-only", "work"]).contains("staging/"), "{ending}");
+    }
+}
+
 /// G7, G12: a worker that fails is tried again, and what it had half done is nobody's.
 #[test]
 fn a_worker_that_fails_leaves_nothing_and_is_tried_again() {
