@@ -140,8 +140,8 @@ fn mended(error: &AppError) -> Vec<String> {
             Some(format!("git -C {} -c aynig.commandsFrom={source} aynig tick", hints::place(place)))
         }
         AppError::NotTrusted { place, current, is_writable: true } => {
-            // Where no branch is current there is none to take commands from by default.
-            let source = if current.is_some() { "" } else { " --branches" };
+            // Where no branch is current there is none to take commands from by default; the narrowest trust names one.
+            let source = if current.is_some() { "" } else { " --ref <branch>" };
             Some(format!("git -C {} aynig trust{source}", hints::place(place)))
         }
         AppError::InUse(InUse::Run) => Some("git aynig status, and git aynig cancel <branch>".to_owned()),

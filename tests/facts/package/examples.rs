@@ -238,7 +238,7 @@ fn stalled_triage_leaves_to_a_person_what_fails_twice_or_for_good() {
     assert!(play.aynig(&["status", "twice"]).expect(0).out.contains("waits for a person"));
     // Once it is mended, what the commit says brings it to its end.
     play.command("build", "echo 'SET_STATE {\"state\":\"done\"}'");
-    play.type_from(&play.body("broken"), "To ask for it again: ");
+    play.type_from(&play.body("broken"), "To ask for it again, with a text of yours: ");
     play.aynig(&["run"]).expect(0);
     assert_eq!(play.states("broken").last().unwrap(), "done");
 }
