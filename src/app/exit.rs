@@ -119,7 +119,10 @@ impl From<&RunnerError> for Exit {
                 | RemoteFailure::Other => Exit::Later,
             },
             RunnerError::Supervisor(inner) if inner.system_error().is_some_and(transient) => Exit::Later,
-            RunnerError::Store(_) | RunnerError::Supervisor(_) | RunnerError::Message { .. } => Exit::Failed,
+            RunnerError::Store(_)
+            | RunnerError::Supervisor(_)
+            | RunnerError::NoWrapper { .. }
+            | RunnerError::Message { .. } => Exit::Failed,
         }
     }
 }

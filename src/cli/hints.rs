@@ -185,7 +185,10 @@ pub fn of(error: &RunnerError, branch: Option<&RefName>) -> Vec<String> {
             if hints.is_empty() {
                 let other = "git config --global aynig.worktreeDir <folder>";
                 hints.extend((*what == "worktrees").then(|| other.to_owned()));
-                hints.push(format!("ls -ld {word}; mkdir -p {word} && chmod u+rwx {word}"));
+                hints.push(match in_place_of_a_folder(path) {
+                    Some(file) => move_aside(file),
+                    None => format!("ls -ld {word}; mkdir -p {word} && chmod u+rwx {word}"),
+                });
             }
             hints
         }
@@ -193,6 +196,7 @@ pub fn of(error: &RunnerError, branch: Option<&RefName>) -> Vec<String> {
         RunnerError::Supervisor(inner) => {
             inner.system_error().map_or_else(Vec::new, |source| of_system(source, None))
         }
+        RunnerError::NoWrapper { .. } => vec![show_wrapper()],
         RunnerError::Signing { .. } => vec!["git config --get-regexp '^(gpg|user)\\.'".to_owned()],
         RunnerError::Closed { .. } | RunnerError::Unknown { .. } | RunnerError::Message { .. } => Vec::new(),
     }
@@ -303,9 +307,7 @@ fn of_system(error: &std::io::Error, path: Option<&Path>) -> Vec<String> {
     if error.kind() == std::io::ErrorKind::NotADirectory
         && let Some(file) = path.and_then(in_place_of_a_folder)
     {
-        let file = file.as_os_str().as_encoded_bytes();
-        let aside = [file, b".aside"].concat();
-        return vec![format!("mv {} {}", shell_word(file), shell_word(&aside))];
+        return vec![move_aside(file)];
     }
     let path = path.map(|path| shell_word(path.as_os_str().as_encoded_bytes()));
     match (error.kind(), error.raw_os_error(), path) {
@@ -317,6 +319,18 @@ fn of_system(error: &std::io::Error, path: Option<&Path>) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// What gets a file out of a folder's way.
+pub fn move_aside(file: &Path) -> String {
+    let file = file.as_os_str().as_encoded_bytes();
+    let aside = [file, b".aside"].concat();
+    format!("mv {} {}", shell_word(file), shell_word(&aside))
+}
+
+/// What says where the program is named that commands are started with.
+pub fn show_wrapper() -> String {
+    "git config --show-origin --get-all aynig.exec".to_owned()
 }
 
 /// What on the way to a path is there and is no folder.

@@ -57,9 +57,11 @@ pub fn command(mend: &Mend) -> String {
         }
         Mend::MakeWritable(place) => format!("chmod u+rwx {}", quoted(place)),
         Mend::TakeOver(place) => format!("sudo chown -R \"$(id -un)\" {}", quoted(place)),
+        Mend::MoveAside(file) => hints::move_aside(file),
         Mend::MoveRefAway(name) => move_ref_away(name.as_bytes()),
         Mend::ShowTrailers => "git config --show-origin --get-regexp '^(trailer|core\\.comment)'".to_owned(),
         Mend::ShowSigning => "git config --get-regexp '^(gpg|user)\\.'".to_owned(),
+        Mend::ShowWrapper => hints::show_wrapper(),
         Mend::SyncPushes(place) => format!("git -C {} config core.fsync committed", quoted(place)),
         Mend::Fsck => "git fsck --full".to_owned(),
         Mend::AddRemote(remote) => {

@@ -182,6 +182,12 @@ pub enum RunnerError {
         #[source]
         source: std::io::Error,
     },
+    /// The program that every command is started with is not here: nothing was claimed.
+    #[error("cannot start '{program}', which 'aynig.exec' names: no such program is found")]
+    NoWrapper {
+        /// As the configuration has it.
+        program: String,
+    },
     /// What is ours here is being removed: nothing was claimed.
     #[error("cannot take a worktree for '{branch}': 'git aynig uninstall' is at work")]
     Closed {

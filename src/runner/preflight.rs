@@ -1,13 +1,17 @@
 //! What is tried before a claim: a runner that could run nothing takes nothing from others.
 //!
 //! The head has to be signed where that is asked for, and no working tree may be in the middle of something with the
-//! branch. Folders are written to, as a run would, and no foreign ref stands where the refs of runs go; a process
-//! looks at these until it has found all well, and then no more. Implements K14, K28, K35, K44, K59.
+//! branch. Folders are written to, as a run would, or looked at, no foreign ref stands where the refs of runs go, and the
+//! program of `aynig.exec` is here; a process looks at these until it has found all well, and then no more. Whether Git can
+//! be told of a slot is looked at for a slot that it does not know, and where copies of commands go only once one can't be
+//! made. Implements K13, K14, K28, K35, K44, K59.
 
 use super::report::{Skip, Verdict};
 use super::{Runner, RunnerError, Tip, logs};
-use crate::store::{RefName, StoreError};
-use std::path::Path;
+use crate::store::slots::Slot;
+use crate::store::{RefName, StoreError, command_copy, remote};
+use nix::unistd::{AccessFlags, access};
+use std::path::{Path, PathBuf};
 
 /// How often a folder is made anew that an uninstallation took away meanwhile.
 const PROBES: usize = 3;
@@ -52,21 +56,73 @@ impl Runner<'_> {
             self.repo.share(&runs);
             let logs = logs::create_folder(self.repo)?.0;
             probe(&logs).map_err(unready("logs", &logs))?;
+            may_write("notes of worktrees", &self.repo.aynig_dir().join("slots"))?;
             let _ = self.settings.ready.set(());
         }
         Ok(())
     }
 
+    /// Finds out whether what commands are started with is here, as long as nothing was found to be ready.
+    pub(super) fn startable(&self) -> Result<(), RunnerError> {
+        match self.settings.ready.get().is_some() {
+            true => Ok(()),
+            false => self.no_wrapper().map_or(Ok(()), Err),
+        }
+    }
+
+    /// Finds out whether Git can be told of a slot that it does not know yet.
+    pub(super) fn registrable(&self, slot: &Slot) -> Result<(), RunnerError> {
+        // As a rule it knows it.
+        match slot.admin_dir().symlink_metadata() {
+            Ok(_) => Ok(()),
+            Err(_) => may_write("registrations of worktrees", &self.repo.common_dir.join("worktrees")),
+        }
+    }
+
+    /// Why no copy of commands could be made: where their folder is what keeps it from that, all branches hear the same.
+    pub(super) fn no_copy(&self, error: StoreError) -> RunnerError {
+        may_write("copies of commands", &command_copy::folder(self.repo))
+            .err()
+            .unwrap_or_else(|| error.into())
+    }
+
     /// Refuses where a ref of the user's has the name of a folder of ours.
     pub(super) fn refs_in_the_way(&self, folders: &[&str]) -> Result<(), RunnerError> {
-        for other in folders.iter().copied().map(RefName::new) {
+        let below = |other: &&str| (RefName::new(*other), RefName::new(format!("{other}/*")));
+        self.none_is_a_ref(folders.iter().map(below))
+    }
+
+    /// Refuses where a ref of the user's has the name of a folder that this remote is heard in.
+    pub(super) fn refs_in_the_way_of(&self, name: &str) -> Result<(), RunnerError> {
+        self.none_is_a_ref(remote::heard_folders(name))
+    }
+
+    /// Refuses where one of these names is a ref; with each stand the names that it would leave no room for.
+    fn none_is_a_ref(&self, names: impl IntoIterator<Item = (RefName, RefName)>) -> Result<(), RunnerError> {
+        for (other, name) in names {
             if self.scratch.tip(&other)?.is_some() {
-                let name = RefName::new([other.as_bytes(), b"/*"].concat());
                 return Err(StoreError::NameConflict { name, other }.into());
             }
         }
         Ok(())
     }
+}
+
+/// Refuses where nothing can be made in a folder; makes nothing.
+fn may_write(what: &'static str, folder: &Path) -> Result<(), RunnerError> {
+    writable(folder).map_err(|(path, source)| RunnerError::Unready { what, path, source })
+}
+
+/// Whether something can be made in a folder, or, where it is not there, in the nearest one above it; else with the
+/// one in which it can't. What stands in a folder's place and is none is named too.
+pub(super) fn writable(folder: &Path) -> Result<(), (PathBuf, std::io::Error)> {
+    let look = |at: &Path| access(&at.join("."), AccessFlags::W_OK | AccessFlags::X_OK);
+    // As a rule it is there.
+    if look(folder).is_ok() {
+        return Ok(());
+    }
+    let Some(at) = folder.ancestors().find(|at| at.exists()) else { return Ok(()) };
+    look(at).map_err(|errno| (at.to_owned(), errno.into()))
 }
 
 /// Makes the folder, and a file in it, which is removed again. Tried anew where another process removes empty folders.

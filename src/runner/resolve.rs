@@ -15,6 +15,7 @@ use crate::protocol::resemble::nearest;
 use crate::store::command_start::{self, Unfit};
 use crate::store::command_tree::{self, Command, Lookup};
 use crate::store::{RefName, StoreError};
+use std::ffi::OsStr;
 
 /// What was found for the state of a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,10 +116,21 @@ impl Runner<'_> {
 
     /// What keeps the file of a command from being started as it is.
     pub(super) fn unfit(&self, path: &str, file: ObjectId) -> Option<Unfit> {
-        let search = self.environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| &**value);
-        let why = command_start::judge(&*self.store, file, path, search);
+        let why = command_start::judge(&*self.store, file, path, self.search_path());
         // With a prefix program it is started elsewhere: what is missing here may be there.
         why.filter(|why| self.settings.exec.is_empty() || !why.is_of_machine())
+    }
+
+    /// Why nothing could be started behind the program of `aynig.exec`, where that is certain.
+    pub(super) fn no_wrapper(&self) -> Option<RunnerError> {
+        let program = self.settings.exec.first()?;
+        let missing = command_start::is_missing(program, self.search_path());
+        missing.then(|| RunnerError::NoWrapper { program: program.clone() })
+    }
+
+    /// The `PATH` that programs are looked for in.
+    fn search_path(&self) -> Option<&OsStr> {
+        self.environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| &**value)
     }
 
     /// A state whose command can't be started.

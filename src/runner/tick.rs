@@ -268,7 +268,8 @@ impl Runner<'_> {
         occupants: &Occupants,
         report: &mut Report,
     ) -> Verdict {
-        if observed.is_some_and(|o| o != Observed::Policy) {
+        let malformed = observed.is_some_and(|o| o != Observed::Policy);
+        if malformed {
             report.notes.push(Note::MalformedLease);
         }
         let text = |key| tip.event.as_ref().and_then(|e| e.text(key)).map(str::to_owned);
@@ -277,12 +278,13 @@ impl Runner<'_> {
             left: until - self.clock.now(),
             run_id: text(crate::protocol::event::RUN_ID),
             runner_id: text(crate::protocol::event::RUNNER_ID),
-            malformed: observed.is_some(),
+            malformed,
             abandoned: tip.event.as_ref().and_then(|lease| self.abandoned(lease, occupants)),
         }
     }
 
-    /// What is needed before a claim: folders that can be written to, the copy of the commands, a slot.
+    /// What is needed before a claim: the program of `aynig.exec`, folders that can be written to, a slot, the copy of the
+    /// commands.
     fn prepare(
         &self,
         branch: &RefName,
@@ -294,20 +296,23 @@ impl Runner<'_> {
         if self.store.has_moved(branch, tip.id()) {
             return end(Verdict::LostRace);
         }
+        self.startable()?;
         self.ready()?;
         let slot = self.take_slot(branch, tip, report)?;
         if slot.is_none() && self.interrupt.signal().is_some() {
             return end(Verdict::Skipped(Skip::Interrupted));
         }
-        if slot.is_some() {
+        if let Some(slot) = &slot {
             // Under the slot's lock nothing takes these away; until then an uninstallation may have.
             self.ready()?;
+            self.registrable(slot)?;
         }
         if self.store.known_tip(branch)? != Some(tip.id()) {
             return Ok(Step::JudgeAgain);
         }
         let Some(slot) = slot else { return end(Verdict::NoSlot) };
-        let place = command_copy::materialize(self.repo, &*self.store, command.tree)?;
+        let place = command_copy::materialize(self.repo, &*self.store, command.tree);
+        let place = place.map_err(|error| self.no_copy(error))?;
         // It may have been a long wait.
         if !self.mandate.holds() {
             return end(Verdict::Refused(Refusal::Changed));

@@ -268,6 +268,14 @@ impl Repository {
         known && !name.starts_with('-')
     }
 
+    /// The remotes of the configuration, as far as their names are text.
+    pub(crate) fn remotes(&self) -> Vec<String> {
+        let gix = self.gix();
+        let names = gix.remote_names();
+        let text = names.iter().filter_map(|name| std::str::from_utf8(name).ok());
+        text.filter(|name| !name.starts_with('-')).map(str::to_owned).collect()
+    }
+
     /// The path of this machine that a push to this remote goes to; `None` where it goes elsewhere.
     pub(crate) fn push_path(&self, remote: &str) -> Option<PathBuf> {
         let gix = self.gix();

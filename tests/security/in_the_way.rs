@@ -2,6 +2,8 @@
 
 use crate::support::life::Life;
 use crate::support::net::Net;
+use crate::support::skipped;
+use std::os::unix::fs::PermissionsExt;
 
 fn life() -> Life {
     let life = Life::new(&[("build", "echo 'SET_STATE {\"state\":\"done\"}'"), ("fail", "exit 1")]);
@@ -72,12 +74,16 @@ fn s34_a_ref_in_the_way_of_what_a_remote_says_is_told_with_what_mends_it() {
         let said = a.tick(&["work"]).expect(128);
         assert!(said.stderr.contains(&format!("'{name}' is in the way")), "{said:?}");
         assert_eq!(net.states("work"), ["build"]);
+        let found = a.run(&["doctor"]);
+        let error = format!("'{name}' is in the way");
+        assert_eq!(found.stdout.matches(&error).count(), 1, "{found:?}");
         let hint = said.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).expect("a hint");
         let mut command = net.life.repo.command("sh");
         assert!(command.current_dir(&a.dir).args(["-c", hint]).status().unwrap().success(), "{hint}");
         assert_eq!(a.git(&["rev-parse", &name.replacen("refs/", "refs/moved/", 1)]), main);
         a.tick(&["work"]).expect(0);
         assert_eq!(net.states("work"), ["done", "working", "build"]);
+        assert!(!a.run(&["doctor"]).stdout.contains("in the way"));
     }
 }
 
@@ -106,6 +112,48 @@ fn s34_a_runner_that_could_run_nothing_claims_nothing() {
     std::fs::remove_file(runs).unwrap();
     life.tick(&[]).expect(0);
     assert_eq!(life.state("two"), "done");
+}
+
+/// K13, K14: so is what a run would write to only once its branch is claimed, whether another thing stands in the place of the
+/// folder or the folder is closed.
+#[test]
+fn s34_a_folder_that_a_run_would_fail_in_is_found_before_the_claim() {
+    let places = [
+        ("worktrees", "registrations of worktrees"),
+        ("aynig/slots", "notes of worktrees"),
+        ("aynig/commands", "copies of commands"),
+    ];
+    for (name, what) in places {
+        for closed in [false, true] {
+            if closed && nix::unistd::geteuid().is_root() {
+                skipped("S34: root writes everywhere");
+                continue;
+            }
+            let life = life();
+            let place = life.repo.git_dir().join(name);
+            std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+            if closed {
+                std::fs::create_dir(&place).unwrap();
+                std::fs::set_permissions(&place, PermissionsExt::from_mode(0o555)).unwrap();
+            } else {
+                std::fs::write(&place, "").unwrap();
+            }
+            let said = life.tick(&["--jobs", "1"]).expect(128);
+            let error = format!("/{name}', where {what} are kept");
+            assert_eq!(said.stderr.matches(&error).count(), 1, "{said:?}");
+            assert_eq!(said.stderr.matches("hint: ").count(), 1, "{said:?}");
+            for branch in ["one", "two", "three"] {
+                assert_eq!(life.states(branch), ["build"], "{name}");
+            }
+            let found = life.run(&["doctor"]);
+            let wrong = if closed { "cannot be written" } else { "is no folder" };
+            assert!(found.stdout.contains(&format!("/{name}' {wrong}")), "{found:?}");
+            paste(&life, &said.stderr);
+            life.tick(&[]).expect(0);
+            assert_eq!(life.state("three"), "done");
+            assert!(!life.run(&["doctor"]).stdout.contains(&format!("/{name}' {wrong}")));
+        }
+    }
 }
 
 /// K36: git-aynig itself refuses such a name; somebody may push it.

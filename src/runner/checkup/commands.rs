@@ -3,7 +3,7 @@
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, Mend, name};
 use crate::protocol::id::ObjectId;
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, with_causes};
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError};
 use crate::store::command_tree::{self, Entry, FOLDER};
@@ -50,6 +50,14 @@ impl Runner<'_> {
         };
         self.judge_commands(&from, &commands, found);
         self.check_uncommitted(&from, &commands, found);
+        Ok(())
+    }
+
+    /// Whether the program of `aynig.exec` is here.
+    pub(super) fn check_wrapper(&self, found: &mut Findings) -> Result<(), RunnerError> {
+        if let Some(error) = self.no_wrapper() {
+            found.push(Finding::new(Error, "commands", with_causes(&error)).mend(Mend::ShowWrapper));
+        }
         Ok(())
     }
 

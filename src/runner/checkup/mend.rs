@@ -71,12 +71,16 @@ pub enum Mend {
     MakeWritable(PathBuf),
     /// Take a folder over.
     TakeOver(PathBuf),
+    /// Move a file out of the way of a folder.
+    MoveAside(PathBuf),
     /// Move a ref out of the way of those below its name.
     MoveRefAway(RefName),
     /// Look at the configuration of trailers.
     ShowTrailers,
     /// Look at the configuration of signatures.
     ShowSigning,
+    /// Look where the program is named that every command is started with.
+    ShowWrapper,
     /// Sync what is pushed to this repository.
     SyncPushes(PathBuf),
     /// Check all objects.

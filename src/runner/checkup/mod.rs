@@ -18,15 +18,15 @@ mod remotes;
 
 pub(crate) use mend::Mend;
 
-use super::preflight::{OWN, TALK};
+use super::preflight::{OWN, TALK, writable};
 use super::{Runner, RunnerError, logs};
 use crate::protocol::text::escape;
 use crate::protocol::text::with_causes;
 use crate::store::config;
 use crate::store::gix_store::Backend;
-use crate::store::{NewCommit, RefName, StoreError};
+use crate::store::{NewCommit, RefName, StoreError, command_copy};
 use nix::sys::statvfs::{FsFlags, statvfs};
-use nix::unistd::{AccessFlags, access, geteuid};
+use nix::unistd::geteuid;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -94,10 +94,11 @@ impl Runner<'_> {
     /// a finding too.
     pub fn checkup(&self, ticked: &Self) -> Findings {
         type Check<'r, 'a> = fn(&'r Runner<'a>, &mut Findings) -> Result<(), RunnerError>;
-        let checks: [(&str, Check<'_, '_>); 15] = [
+        let checks: [(&str, Check<'_, '_>); 16] = [
             ("repository", Self::check_backend),
             ("trailers", Self::check_trailers),
             ("trust", Self::check_trust),
+            ("commands", Self::check_wrapper),
             ("signing", Self::check_signing),
             ("hooks", Self::check_hooks),
             ("worktrees", Self::check_worktrees),
@@ -132,16 +133,23 @@ impl Runner<'_> {
             "repository",
             format!("{} ({bare}{how})", shown(&self.repo.common_dir)),
         ));
-        for error in [&OWN[..], &TALK].iter().filter_map(|folders| self.refs_in_the_way(folders).err()) {
+        let remotes = self.repo.remotes();
+        let ours = [&OWN[..], &TALK].into_iter().map(|folders| self.refs_in_the_way(folders));
+        let heard = remotes.iter().map(|remote| self.refs_in_the_way_of(remote));
+        let mut named = Vec::new();
+        for error in ours.chain(heard).filter_map(Result::err) {
             let mut finding = Finding::new(Error, "repository", with_causes(&error));
             if let RunnerError::Store(StoreError::NameConflict { other, .. }) = &error {
+                // The same may be in the way of several remotes.
+                if named.contains(other) {
+                    continue;
+                }
+                named.push(other.clone());
                 finding = finding.mend(Mend::MoveRefAway(other.clone()));
             }
             found.push(finding);
         }
-        if let Some(place) = self.unwritable() {
-            found.push(unwritable(&place));
-        }
+        found.extend(self.unwritable().iter().map(|place| unwritable(place)));
         Ok(())
     }
 
@@ -162,15 +170,28 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The first of the folders that a claim writes to and that can't be written.
-    fn unwritable(&self) -> Option<PathBuf> {
-        let common = &self.repo.common_dir;
+    /// The folders that a claim and its run write to and that can't be written.
+    fn unwritable(&self) -> Vec<PathBuf> {
+        let (common, aynig) = (&self.repo.common_dir, self.repo.aynig_dir());
         // With reftable the other one is a file that only says so.
         let refs = if self.repo.reftable { "reftable" } else { "refs/heads" };
-        let (runs, logs) = (self.repo.aynig_dir().join("runs"), logs::folder(self.repo).0);
-        let places = [self.repo.aynig_dir(), common.join("objects"), common.join(refs), runs, logs];
-        let places = places.iter().filter_map(|place| existing(place));
-        places.into_iter().find(|place| access(place, AccessFlags::W_OK | AccessFlags::X_OK).is_err())
+        let places = [
+            aynig.clone(),
+            common.join("objects"),
+            common.join(refs),
+            aynig.join("runs"),
+            logs::folder(self.repo).0,
+            aynig.join("slots"),
+            command_copy::folder(self.repo),
+            common.join("worktrees"),
+        ];
+        let mut found = Vec::new();
+        for (place, _) in places.iter().filter_map(|place| writable(place).err()) {
+            if !found.contains(&place) {
+                found.push(place);
+            }
+        }
+        found
     }
 
     fn check_signing(&self, found: &mut Findings) -> Result<(), RunnerError> {
@@ -199,6 +220,10 @@ impl Runner<'_> {
 /// What is wrong with a folder that can't be written.
 fn unwritable(place: &Path) -> Finding {
     let shown = shown(place);
+    if !place.is_dir() {
+        let text = format!("'{shown}' is no folder");
+        return Finding::new(Error, "repository", text).mend(Mend::MoveAside(place.to_owned()));
+    }
     let read_only = statvfs(place).is_ok_and(|s| s.flags().contains(FsFlags::ST_RDONLY));
     let ours = place.metadata().is_ok_and(|m| m.uid() == geteuid().as_raw());
     let (text, mend) = match (read_only, ours) {

@@ -59,8 +59,13 @@ fn copied(
     Ok(all)
 }
 
+/// Where all copies are.
+pub(crate) fn folder(repo: &Repository) -> PathBuf {
+    repo.aynig_dir().join("commands")
+}
+
 fn place_of(repo: &Repository, tree: ObjectId) -> PathBuf {
-    repo.aynig_dir().join("commands").join(tree.to_string())
+    folder(repo).join(tree.to_string())
 }
 
 /// Writes the whole tree, once; says where.
@@ -94,7 +99,7 @@ fn is_folder(path: &Path) -> bool {
 
 /// Writes a copy aside and puts it into place; whatever stood there goes.
 fn write_anew(repo: &Repository, store: &dyn Store, tree: ObjectId, place: &Path) -> Result<(), StoreError> {
-    let parent = repo.aynig_dir().join("commands");
+    let parent = folder(repo);
     let aside = parent.join(format!(".new-{}", uuid::Uuid::new_v4()));
     fs::create_dir_all(&aside).map_err(io_error("create", &aside))?;
     repo.share(&parent);

@@ -165,13 +165,9 @@ impl RemoteStore {
         if !matches!(error, StoreError::Remote { failure: RemoteFailure::Busy, .. }) {
             return error;
         }
-        let tracking = self.remote.tracking();
-        let folders = tracking.match_indices('/').map(|(end, _)| RefName::new(&tracking[..end]));
-        let other = folders.skip(1).find(|name| matches!(self.local.tip(name), Ok(Some(_))));
-        other.map_or(error, |other| {
-            let name = RefName::new(format!("{tracking}*"));
-            StoreError::NameConflict { name, other }
-        })
+        let mut folders = heard_folders(&self.remote.name).into_iter();
+        let found = folders.find(|(other, _)| matches!(self.local.tip(other), Ok(Some(_))));
+        found.map_or(error, |(other, name)| StoreError::NameConflict { name, other })
     }
 
     /// Back from our names of a remote's branches to its own.
@@ -179,6 +175,21 @@ impl RemoteStore {
         let prefix = self.remote.tracking();
         RefName::branch(tracking.as_bytes().strip_prefix(prefix.as_bytes()).unwrap_or_default())
     }
+}
+
+/// The names that no ref may have where a remote of this name is heard, as what is heard is kept below them; with each stand
+/// those that it would leave no room for.
+pub(crate) fn heard_folders(remote: &str) -> Vec<(RefName, RefName)> {
+    let mut all: Vec<(RefName, RefName)> = Vec::new();
+    for kept in [network::tracking(remote), shared::kept(remote)] {
+        for (end, _) in kept.match_indices('/').skip(1) {
+            let other = RefName::new(&kept[..end]);
+            if all.iter().all(|(known, _)| *known != other) {
+                all.push((other, RefName::new(format!("{kept}*"))));
+            }
+        }
+    }
+    all
 }
 
 /// Pushes a local branch's new commit to the same branch of a remote, over what is there now if that is

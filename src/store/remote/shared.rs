@@ -39,7 +39,7 @@ pub(super) fn is_there(name: &RefName) -> bool {
 }
 
 /// The folder of refs that hold what was last heard of a remote's shared ones.
-fn kept(remote: &str) -> String {
+pub(super) fn kept(remote: &str) -> String {
     format!("refs/aynig/shared/{remote}/")
 }
 

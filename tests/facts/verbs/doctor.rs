@@ -499,7 +499,7 @@ fn a_folder_that_a_claim_cannot_write_to_is_an_error_with_the_command_that_mends
     }
     let rig = Rig::new();
     rig.set("work", "ok");
-    for name in ["objects", "refs/heads", "../.aynig/logs"] {
+    for name in ["objects", "refs/heads", "../.aynig/logs", "worktrees", "aynig/slots", "aynig/commands"] {
         let folder = rig.git_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o500)).unwrap();
@@ -562,9 +562,48 @@ fn a_command_that_can_not_be_started_is_a_warning_with_its_mend() {
     rig.set("work", "bare");
     found(&rig.doctor(1), "error", "branches", "work: .aynig/command/bare: its first line does not begin");
     // Started by another program, in another place, what is missing here is nobody's affair.
-    rig.git(&["config", "--global", "aynig.exec", "bwrap --ro-bind /elsewhere /"]);
+    rig.git(&["config", "--global", "aynig.exec", "env -C /elsewhere"]);
     let findings = rig.doctor(0);
     assert!(!findings.iter().any(|f| f["text"].as_str().unwrap().contains("is not here")), "{findings:#?}");
+}
+
+/// K13, K35: what every command is started with has to be here, by its path or on the path.
+#[test]
+fn a_program_of_aynig_exec_that_is_not_here_is_an_error() {
+    let rig = Rig::new();
+    for program in ["/no/such/wrapper", "no-such-wrapper -x", "/etc/passwd"] {
+        rig.git(&["config", "--global", "aynig.exec", program]);
+        let name = program.split(' ').next().unwrap();
+        let text = format!("cannot start '{name}', which 'aynig.exec' names");
+        let findings = rig.doctor(1);
+        let finding = found(&findings, "error", "commands", &text);
+        assert_eq!(finding["hint"], "git config --show-origin --get-all aynig.exec");
+    }
+    // One that is looked for in the slot can't be judged here.
+    for program in ["env A=1", "/bin/sh -c 'exec \"$@\"' sh", "tools/wrapper"] {
+        rig.git(&["config", "--global", "aynig.exec", program]);
+        rig.doctor(0);
+    }
+}
+
+/// K14, S34: what a run writes to only after the claim is looked at all the same, and each of these folders is named.
+#[test]
+fn what_stands_in_the_place_of_a_folder_is_an_error_with_the_command_that_mends_it() {
+    let rig = Rig::new();
+    rig.set("work", "ok");
+    let places = ["worktrees", "aynig/slots", "aynig/commands"];
+    for name in places {
+        let place = rig.git_dir().join(name);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        std::fs::write(&place, "").unwrap();
+    }
+    let findings = rig.doctor(1);
+    for name in places {
+        let finding = found(&findings, "error", "repository", &format!("/{name}' is no folder"));
+        rig.world.run("sh", &rig.dir, &["-c", finding["hint"].as_str().unwrap()]).expect(0);
+    }
+    rig.doctor(0);
+    rig.aynig(&["tick", "work"]).expect(0);
 }
 
 /// K1: what Git itself is told of trailers changes what it sees, never what is done here, and that is said
