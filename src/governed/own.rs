@@ -1,8 +1,9 @@
-//! The files that are a run's own: the orchestrator writes them, and no turn does.
+//! A run's own files: the orchestrator writes them, and no turn may.
 //!
-//! Everything below `.agentxchain/` but what reviews and proposals are kept in, and the talk. A lock and what is
-//! being written are a process's at work, and in no commit. What a worker changes of them is put back ([`Own`]).
-//! Implements G6, G12, G13.
+//! They are `TALK.md`, and everything below `.agentxchain/` but the folders of reviews, reports and
+//! proposals. Locks, and files that are being written, belong to a process at work, and are in no commit.
+//! What a worker changes of the run's own files is put back, and so is `HUMAN_TASKS.md` ([`Own`]). Implements
+//! G6, G12, G13.
 
 use super::journal::TALK;
 use super::lock::LOCK;
@@ -17,15 +18,16 @@ use std::path::{Path, PathBuf};
 const FOLDER: &str = ".agentxchain";
 /// The folders in it that belong to a process at work.
 const AT_WORK: [&str; 2] = ["locks", "transactions"];
-/// What in it turns may write.
+/// The folders in it that turns may write into.
 const OF_TURNS: [&str; 3] = ["proposed", "reports", "reviews"];
-/// What in it may have been removed.
+/// The names in it that a commit takes even where they are gone, because they may have been removed.
 const KNOWN: [&str; 3] = ["dispatch", "staging", "state.json"];
 
-/// The paths that a commit of the run takes whatever rules for ignoring say, also where they are gone.
+/// Returns the paths that a commit of the run takes even where ignore rules hide them, or where they are
+/// gone.
 ///
 /// # Errors
-/// A folder that can't be listed.
+/// A folder that can't be listed, or a name in it that is not UTF-8.
 pub(crate) fn own_paths(root: &Root) -> Result<Vec<String>, GovernedError> {
     let mut names = disk::text_names(root, &root.join(FOLDER))?;
     names.extend(KNOWN.map(str::to_owned));
@@ -41,7 +43,7 @@ pub(crate) fn own_paths(root: &Root) -> Result<Vec<String>, GovernedError> {
 #[derive(Debug)]
 pub(crate) struct Own {
     files: BTreeMap<PathBuf, Vec<u8>>,
-    /// Where the turn's result is to be.
+    /// The folder for the turn's result, which the worker may write into.
     staging: PathBuf,
 }
 
@@ -49,10 +51,11 @@ pub(crate) struct Own {
 const BESIDE: [&str; 2] = [TALK, "HUMAN_TASKS.md"];
 
 impl Own {
-    /// Takes them. No other process changes them while this value counts: the caller sees to that.
+    /// Reads the run's own files. The caller makes sure that no other process changes them until they are put
+    /// back.
     ///
     /// # Errors
-    /// What the file system refuses.
+    /// A file operation that fails.
     pub(crate) fn take(root: &Root, turn_id: &str) -> Result<Self, GovernedError> {
         let staging = get_turn_staging_result_path(turn_id);
         let staging = staging.parent().unwrap_or(&staging).to_owned();
@@ -64,10 +67,10 @@ impl Own {
         Ok(own)
     }
 
-    /// Puts back what is not as it was; which files that were.
+    /// Puts back the files that are not as they were, and returns their paths.
     ///
     /// # Errors
-    /// What the file system refuses.
+    /// A file operation that fails.
     pub(crate) fn put_back(&self, root: &Root) -> Result<Vec<String>, GovernedError> {
         let folder = root.join(FOLDER);
         let mut changed = Vec::new();
@@ -100,7 +103,8 @@ impl Own {
         Ok(changed)
     }
 
-    /// Every file of the run's own that is there now, links and what else stands there included.
+    /// Returns the paths of all of the run's own files that exist now, also of links and of other things that
+    /// are not files.
     fn found(&self, root: &Root) -> Result<Vec<PathBuf>, GovernedError> {
         let mut found = Vec::new();
         let mut folders = vec![PathBuf::from(FOLDER)];
@@ -136,7 +140,7 @@ mod tests {
     use super::*;
     use std::os::unix::ffi::OsStrExt;
 
-    /// G12: what a worker puts among the run's own files goes, whatever it is called
+    /// G12: a file that a worker adds to the run's own files is removed, whatever its name is
     #[test]
     fn a_file_whose_name_is_no_text_is_put_back_too() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,9 @@
-//! Branches that wait for a slot: one process watches them, and each that has just freed a slot looks once.
+//! Branches that wait for a slot: one process watches them, and each process that has just freed a slot looks
+//! once.
 //!
-//! [`Runner::next_waiting`] carries out what `protocol::queue` decides, until there is something to run, or nothing to
-//! do here. The watch is a lock that dies with its holder. Implements K14 (pending), K40.
+//! [`Runner::next_waiting`] carries out what `protocol::queue` decides, until there is something to run, or
+//! nothing for this process to do. The watch is a lock that dies with its holder. Implements K14 (pending),
+//! K40.
 
 use super::pending::{self, Note, Taken};
 use super::settings::Settings;
@@ -15,7 +17,7 @@ use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
-/// How often the watcher looks, and how often where that asks a remote.
+/// How often the watcher looks, and how often where a look asks a remote.
 const LOOK: Duration = Duration::from_secs(1);
 const LOOK_FAR: Duration = Duration::from_secs(30);
 
@@ -26,9 +28,10 @@ pub(crate) struct Watching(#[allow(dead_code, reason = "held, not read")] Flock<
 /// What is to be done about branches that wait.
 #[derive(Debug)]
 pub enum Waiting {
-    /// These were taken on: each has a slot, if no other process is quicker. True where more are to be watched.
+    /// These were taken on: each has a slot, unless another process takes that first. True where more
+    /// branches are to be watched.
     Run(Vec<Taken>, bool),
-    /// Something may be free that was not, after a while: what was read before then may be out of date.
+    /// A slot may be free by now, after a wait. What was read before the wait may be out of date.
     Later,
     /// Nothing: no branch waits, or another process watches.
     Nobody,
@@ -48,7 +51,8 @@ pub(crate) fn watch(repo: &Repository) -> Result<Option<Watching>, RunnerError> 
     }
 }
 
-/// Notes a branch that found no slot, and the id that its run was promised: the process that takes it on uses that.
+/// Notes a branch that found no slot, and the id that its run was promised, which the process that takes the
+/// branch on uses.
 pub(crate) fn note_waiting(
     repo: &Repository,
     settings: &Settings,
@@ -59,11 +63,11 @@ pub(crate) fn note_waiting(
 }
 
 impl Runner<'_> {
-    /// Goes on until something can be run, or nothing is to be done here. `stuck`: slots that look free were of no
-    /// use a moment ago.
+    /// Watches until something can be run, or nothing is left for this process to do. `stuck`: slots that
+    /// look free were of no use a moment ago.
     pub fn next_waiting(&self, mut stuck: bool) -> Result<Waiting, RunnerError> {
         let (mut whose, mut held, mut waited) = (Watch::Unknown, None, false);
-        // What waits in a repository goes with it.
+        // If the repository was removed, nothing waits in it any more.
         while self.interrupt.signal().is_none()
             && self.repo.common_dir.join("HEAD").symlink_metadata().is_ok()
         {
@@ -94,10 +98,11 @@ impl Runner<'_> {
         Ok(Waiting::Nobody)
     }
 
-    /// What is seen now, and how many slots are free.
+    /// Returns what is seen now, and how many slots are free.
     fn look_at_queue(&self, stuck: bool) -> Result<(Seen, usize), RunnerError> {
-        // In this order: what a process that was left behind set is noted before it is gone, and what is noted
-        // before a slot was freed is seen by the process that freed it.
+        // In this order: a process that outlived its command notes what it set before it ends, so the notes
+        // are read after the runs that keep slots; and the process that frees a slot sees what was noted
+        // before that.
         let mut kept = false;
         for (number, run) in self.keepers()? {
             kept |= run.remote.is_none() && self.may_still_set(number, &run)?;
@@ -120,7 +125,7 @@ impl Runner<'_> {
             return Ok(true);
         }
         let head = self.read_tip(&run.branch_name())?.and_then(|tip| tip.event);
-        // Where that is its own its lease is over, and the next tick of the branch says so.
+        // If the head is the run's own lease, that lease is over, and the next tick of the branch says so.
         Ok(!head.is_some_and(|event| event.is_working() && event.run_id() == Some(&*run.run_id)))
     }
 
@@ -149,14 +154,15 @@ impl Runner<'_> {
         if self.repo.has_pending() { Ok(true) } else { kept() }
     }
 
-    /// Runs whose commands are over, and that keep their slots.
+    /// Returns the runs whose commands are over and that keep their slots, with the numbers of these.
     fn keepers(&self) -> Result<Vec<(usize, Occupant)>, RunnerError> {
         let pool = self.pool()?;
         let runs = pool.known().into_iter().filter_map(|number| Some((number, pool.peek(number).run?)));
         Ok(runs.filter(|(_, run)| run.lingering).collect())
     }
 
-    /// How many of the first `size` slots are free. Nothing is made for it.
+    /// Returns how many slots are free of the first `size`, and of one more for each run that waits for an
+    /// answer. Creates nothing.
     pub fn free_slots(&self, size: usize) -> Result<usize, RunnerError> {
         if !self.repo.aynig_dir().join("slots").is_dir() {
             return Ok(size);

@@ -1,8 +1,9 @@
-//! What would stop a tick in a repository: findings with what mends each.
+//! What would stop a tick in a repository: findings, with what mends each.
 //!
-//! Looks at what a tick would use, in the order in which it would: messages, trust, commands, signing, worktrees,
-//! disks, locks, branches, clock; and at a remote, where there is one. Changes nothing but what a tick itself would make. An error would stop
-//! a tick or a branch's; a warning is worth knowing. Implements git-aynig-doctor(1), K1, K13, K33, K43.
+//! The checks look at what a tick would use, in the order in which it would: messages, trust, commands,
+//! signing, worktrees, disks, locks, branches, clock; and at a remote, if there is one. They change nothing
+//! but what a tick itself would create. An error would stop a tick, or the tick of one branch; a warning is
+//! worth knowing. Implements git-aynig-doctor(1), K1, K13, K33, K43.
 
 mod branches;
 mod commands;
@@ -42,7 +43,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Its name.
+    /// Returns the level's name.
     pub fn name(self) -> &'static str {
         match self {
             Level::Ok => "ok",
@@ -52,7 +53,7 @@ impl Level {
     }
 }
 
-/// One thing that was looked at. All text is safe to show.
+/// One thing that was looked at. All texts are safe to print.
 #[derive(Debug)]
 pub struct Finding {
     /// How much it matters.
@@ -66,7 +67,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding without a hint.
+    /// Makes a finding without a hint at what mends it.
     pub fn new(level: Level, subject: &'static str, text: impl Into<String>) -> Self {
         Self { level, subject, text: text.into(), mend: None }
     }
@@ -90,8 +91,8 @@ fn shown(path: &Path) -> String {
 type Findings = Vec<Finding>;
 
 impl Runner<'_> {
-    /// Looks at everything, and at the branches that are ticked, a remote's perhaps. What can't be looked at is
-    /// a finding too.
+    /// Runs all checks, those of trust and branches with `ticked`: that runner may go by a remote's branches.
+    /// A check that fails is a finding too.
     pub fn checkup(&self, ticked: &Self) -> Findings {
         type Check<'r, 'a> = fn(&'r Runner<'a>, &mut Findings) -> Result<(), RunnerError>;
         let checks: [(&str, Check<'_, '_>); 15] = [
@@ -145,7 +146,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Configuration under which Git shows other trailers than are acted on here.
+    /// Warns of configuration under which Git shows other trailers than this program acts on.
     fn check_trailers(&self, found: &mut Findings) -> Result<(), RunnerError> {
         const SHOWN: usize = 5;
         let keys = config::other_trailers(self.repo)?;
@@ -162,10 +163,10 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The first of the folders that a claim writes to and that can't be written.
+    /// Returns the first of the folders that a claim writes to and that can't be written.
     fn unwritable(&self) -> Option<PathBuf> {
         let common = &self.repo.common_dir;
-        // With reftable the other one is a file that only says so.
+        // In a repository with reftable, `refs/heads` is only a file that says so.
         let refs = if self.repo.reftable { "reftable" } else { "refs/heads" };
         let (runs, logs) = (self.repo.aynig_dir().join("runs"), logs::folder(self.repo).0);
         let places = [self.repo.aynig_dir(), common.join("objects"), common.join(refs), runs, logs];
@@ -196,7 +197,7 @@ impl Runner<'_> {
     }
 }
 
-/// What is wrong with a folder that can't be written.
+/// Says what is wrong with a folder that can't be written.
 fn unwritable(place: &Path) -> Finding {
     let shown = shown(place);
     let read_only = statvfs(place).is_ok_and(|s| s.flags().contains(FsFlags::ST_RDONLY));
@@ -211,7 +212,7 @@ fn unwritable(place: &Path) -> Finding {
     Finding::new(Error, "repository", text).mend(mend)
 }
 
-/// The path, or the nearest folder above it that exists.
+/// Returns the path, or the nearest folder above it that exists.
 fn existing(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(|p| p.exists()).map(Path::to_owned)
 }
