@@ -1,11 +1,11 @@
 //! git-aynig: a crash-safe, auditable workflow engine in any Git repository.
 //!
-//! The rooms, lowest first; each may use those above it in this list and nothing below:
-//! `protocol` (pure values and decisions), `contract` (the wire types of flows), `supervisor` (child processes),
-//! `agents` (agents' programs: calls, lines, endings), `store` (everything
-//! that touches Git), `runner` (one tick as a straight line), `governed` (governed runs), `run_loop` (driving
-//! one), `conformance` (the public corpus; the feature of that name), `flow` (flows in Git), `app` (what verbs do), `cli` (arguments,
-//! output, exit codes).
+//! The modules, lowest layer first; each may use those listed before it and none listed after it: `protocol`
+//! (pure values and decisions), `contract` (the wire types of flows), `supervisor` (child processes),
+//! `agents` (agents' programs: calls, lines, endings), `store` (everything that touches Git), `runner` (one
+//! tick as a straight line), `governed` (governed runs), `run_loop` (drives a governed run), `conformance`
+//! (the adapter for the public corpus; behind the feature of that name), `flow` (flows in Git), `app` (what
+//! each subcommand does), `cli` (arguments, output, exit codes).
 
 pub mod agents;
 mod app;

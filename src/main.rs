@@ -3,8 +3,8 @@
 use aynig::supervisor::guardian;
 use std::process::ExitCode;
 
-/// Whatever the umask, nothing that is made here may be written to by everybody: folders of ours hold what is
-/// executed.
+/// Adds the write bit for others to the umask, so that nothing that this process makes is world-writable:
+/// some of its folders hold programs that are executed.
 fn nothing_for_everybody() {
     use nix::sys::stat::{Mode, umask};
     let before = umask(Mode::S_IWOTH);

@@ -1,7 +1,8 @@
-//! Calls that wait for a person, templates of roles, files of turns, and folders to choose from: what the original's page
-//! asks besides runs.
+//! Approvals, templates of roles, files of turns, and folders to choose from: what the original's page asks
+//! for besides runs.
 //!
-//! Each is read and written as the command line does it. Implements W5 (approvals, artifacts, templates, folders).
+//! Each is read and written as the command line does. Implements W5 (approvals, artifacts, templates,
+//! folders).
 
 use crate::fail::Failed;
 use crate::routes::{Answer, Asked, Named, Ours, Sent, body, reading};
@@ -20,7 +21,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 
-/// The lines that a verb of flows prints.
+/// Returns the JSON lines that a subcommand of `git aynig flow` prints.
 fn printed(state: &State, place: &Place, words: &[&str]) -> Result<Vec<Value>, Failed> {
     let words: Vec<OsString> = std::iter::once(&"flow").chain(words).map(OsString::from).collect();
     let finished = looked(&state.served.program, place, &words)?;
@@ -30,13 +31,13 @@ fn printed(state: &State, place: &Place, words: &[&str]) -> Result<Vec<Value>, F
     }
 }
 
-/// All that wait, of all runs.
+/// Answers with all open approvals, of all runs.
 pub async fn list(Of(state): Ours) -> Answer {
     let approvals = reading(move || {
         let mut all = Vec::new();
         let (found, failed) = state.each_place(Place::approvals)?;
         for lines in found {
-            // A question that is about no call is none of these.
+            // A question that is not about a call is not an approval.
             for line in lines.into_iter().filter(|line| line["tool"].is_object()) {
                 let context = line["text"].as_str().and_then(|text| text.lines().next()).unwrap_or_default();
                 all.push(json!({"runId": line["flow"], "approval": {
@@ -56,7 +57,7 @@ struct Resolved {
     run_id: Option<String>,
 }
 
-/// Resolves one.
+/// Resolves an approval.
 pub async fn resolve(Of(state): Ours, named: Named, sent: Sent) -> Answer {
     let (Path(text), given) = (named?, body::<Resolved>(sent)?);
     let approval: ApprovalId = id(&text, "approval")?;
@@ -80,7 +81,7 @@ pub async fn resolve(Of(state): Ours, named: Named, sent: Sent) -> Answer {
         if args.is_none() {
             words.extend(reason.map(|reason| format!("--message={reason}").into()));
         }
-        // Longer ones than an argument can be are read as well.
+        // The arguments go by standard input, as they may be longer than a command line allows.
         words.extend(args.is_some().then(|| "--file=-".into()));
         words.extend(["--".into(), OsString::from(&name)]);
         let input = args.unwrap_or_default();
@@ -88,7 +89,7 @@ pub async fn resolve(Of(state): Ours, named: Named, sent: Sent) -> Answer {
         for place in &state.served.places {
             match flow(&state, place, &[verb], &words, &input) {
                 Ok(_) => return Ok(()),
-                // Answered already is another matter than unknown.
+                // An approval that was answered already is a conflict, not an unknown one.
                 Err(error) if error.says("was answered") => return Err(error.into_conflict()),
                 Err(error) if error.says("there is no question") || error.says("is not usable: an id") => {}
                 Err(error) => missing = error,
@@ -100,7 +101,7 @@ pub async fn resolve(Of(state): Ours, named: Named, sent: Sent) -> Answer {
     Ok(Json(json!({"approvalId": text, "resolution": resolution})).into_response())
 }
 
-/// A file of a turn.
+/// Answers with a file of a turn.
 pub async fn artifact(Of(state): Ours, named: Pair) -> Answer {
     let Path((run, artifact)) = named?;
     let (run, artifact): (RunId, ArtifactId) = (id(&run, "run")?, id(&artifact, "artifact")?);
@@ -120,7 +121,7 @@ fn named_so(name: &str) -> Result<(), Failed> {
     }
 }
 
-/// Where a template is kept: in a ref, or in the program.
+/// Returns the place of a template: a ref, or the program.
 fn path(line: &Value) -> String {
     let name = line["name"].as_str().unwrap_or_default();
     match line["source"].as_str() {
@@ -138,14 +139,14 @@ fn template(state: &State, name: &str) -> Result<Option<Value>, Failed> {
     Ok(all_templates(state)?.into_iter().find(|line| line["name"] == name))
 }
 
-/// Templates, by name.
+/// Answers with all templates, by name.
 pub async fn templates(Of(state): Ours) -> Answer {
     let lines = reading(move || all_templates(&state)).await?;
     let one = |line: &Value| json!({"name": line["name"], "source": line["source"], "path": path(line)});
     Ok(Json(json!({"templates": lines.iter().map(one).collect::<Vec<_>>()})).into_response())
 }
 
-/// One template.
+/// Answers with one template.
 pub async fn get_template(Of(state): Ours, named: Named) -> Answer {
     let Path(name) = named?;
     let wanted = name.clone();
@@ -169,7 +170,7 @@ fn write(state: &State, name: &str, content: &str) -> Result<Value, Failed> {
     Ok(json!({"name": name, "path": path(&json!({"name": name, "source": "repo"}))}))
 }
 
-/// A new template.
+/// Adds a template.
 pub async fn new_template(Of(state): Ours, sent: Sent) -> Answer {
     let given: Text = body(sent)?;
     let written = reading(move || match template(&state, &given.name)? {
@@ -179,7 +180,7 @@ pub async fn new_template(Of(state): Ours, sent: Sent) -> Answer {
     Ok((StatusCode::CREATED, Json(written.await?)).into_response())
 }
 
-/// Another text for a template.
+/// Replaces the text of a template.
 pub async fn put_template(Of(state): Ours, named: Named, sent: Sent) -> Answer {
     let (Path(name), given) = (named?, body::<Text>(sent)?);
     let written = reading(move || match template(&state, &name)? {
@@ -189,7 +190,7 @@ pub async fn put_template(Of(state): Ours, named: Named, sent: Sent) -> Answer {
     Ok(Json(written.await?).into_response())
 }
 
-/// Removes one of the repository's own.
+/// Removes a template of the repository; one of the program's own can't be removed.
 pub async fn remove_template(Of(state): Ours, named: Named) -> Answer {
     let Path(name) = named?;
     let gone = name.clone();
@@ -210,7 +211,7 @@ pub struct OfFolder {
     path: Option<String>,
 }
 
-/// What is in a folder of a repository that is served; nothing else is listed.
+/// Answers with the entries of a folder in a repository that is served; no other folder is listed.
 pub async fn folder(Of(state): Ours, asked: Asked<OfFolder>) -> Answer {
     let Query(asked) = asked?;
     let listed = reading(move || {
@@ -225,12 +226,13 @@ pub async fn folder(Of(state): Ours, asked: Asked<OfFolder>) -> Answer {
             .flatten()
             .filter_map(|entry| {
                 let name = entry.file_name().into_string().ok().filter(|name| !name.starts_with('.'))?;
-                // A link is no folder here: it may lead elsewhere.
+                // A symbolic link does not count as a folder, as it may lead out of the repository.
                 Some((!entry.file_type().ok()?.is_dir(), name))
             })
             .collect();
         entries.sort();
-        // JSON has no word for a name that is no UTF-8: it is shown, and can't be asked for.
+        // JSON can't express a path that is not UTF-8: it is shown with replacement characters, and can't be
+        // asked for.
         let entry = |(is_file, name): &(bool, String)| json!({"name": name, "isDirectory": !is_file, "path": folder.join(name).to_string_lossy()});
         let entries: Vec<Value> = entries.iter().map(entry).collect();
         let mut answer = json!({"entries": entries, "current": folder.to_string_lossy()});

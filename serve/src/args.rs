@@ -1,4 +1,4 @@
-//! Arguments, as `git aynig serve` hands them over; its manual page says what they mean.
+//! The arguments, as `git aynig serve` passes them on; its manual page says what they mean.
 
 use clap::Parser;
 use std::net::IpAddr;

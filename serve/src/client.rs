@@ -1,7 +1,8 @@
-//! One client of `/ws`: how far it was told, and what it is told next.
+//! One client of `/ws`: how far it was told of each run, and what it is told next.
 //!
-//! It goes at its own pace, from its own place in each log, so no event is lost, doubled or out of order. One that does
-//! not read is closed as soon as too much waits for it, and told so when it comes back with `since`. Implements W6.
+//! Each client is told at its own pace, from its own place in each log, so no event is lost, doubled or out
+//! of order. A client that does not read is closed as soon as too much waits for it, and is told so when it
+//! comes back with `since`. Implements W6.
 
 use crate::live::{BEHIND_MAX, FRAMES_MAX, Head, Heads, framed};
 use crate::socket::{PING_EVERY, Place as Seat, SEND_WITHIN, closing_frame};
@@ -16,48 +17,49 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{broadcast, watch};
 
-/// How often what is alive is told.
+/// How often a client is told which nodes are alive.
 const ALIVE_EVERY: Duration = Duration::from_secs(2);
-/// Who takes nothing for so long does not read.
+/// A client that takes nothing for this long is not reading.
 const STALLED: Duration = Duration::from_secs(1);
-/// Most frames that are written at once.
+/// Most frames that are written in one go.
 const AT_ONCE: usize = 256;
-/// Most bytes of a log that are read at once for one client, and where a single line is longer.
+/// Most bytes of a log that are read at once for one client, and the most for a line that is longer than
+/// that.
 const PIECE: u64 = 4 << 20;
 const LINE_MAX: u64 = 128 << 20;
 
-/// What it asked for.
+/// What a client asked for.
 #[derive(Debug, Clone, Copy)]
 pub enum Asked {
     /// All runs.
     All,
-    /// One.
+    /// One run.
     Of(RunId),
-    /// One, from this place on.
+    /// One run, from this place in its log on.
     Since(RunId, u64),
 }
 
-/// What was told last of a run: none that comes later is earlier.
+/// What a client was told last of a run. What follows gets no earlier time.
 enum Last {
     Frame(Utf8Bytes),
     Time(String),
 }
 
-/// One client; an `Err` of its functions means that it is gone.
+/// One client. An `Err` of its functions means that it is gone.
 pub struct Client {
     state: Arc<State>,
     socket: WebSocket,
     heads: watch::Receiver<Arc<Heads>>,
     run: Option<RunId>,
-    /// How far it was told of each run.
+    /// How far it was told of each run: places in the logs.
     told: HashMap<RunId, u64>,
     last: HashMap<RunId, Last>,
 }
 
-/// The client is gone, or closed.
+/// The client is gone, or was closed.
 struct Gone;
 
-/// A new id of the contract's form.
+/// Returns a new random id, in the form that the contract gives ids.
 fn fresh() -> String {
     let mut raw = [0; 16];
     getrandom::fill(&mut raw).expect("the system has no random numbers");
@@ -68,7 +70,7 @@ fn fresh() -> String {
 }
 
 impl Client {
-    /// Serves one until it goes, or the server does.
+    /// Serves a client until it goes, or the server ends.
     pub async fn serve(
         state: Arc<State>,
         socket: WebSocket,
@@ -97,7 +99,7 @@ impl Client {
         let mut closing = self.state.closing.subscribe();
         let mut ping = tokio::time::interval(PING_EVERY);
         let mut alive = tokio::time::interval(ALIVE_EVERY);
-        // The first of each is now: nothing is sent that is not asked for.
+        // The first tick of each interval comes at once and is skipped: nothing unasked is sent at the start.
         ping.tick().await;
         alive.tick().await;
         let mut is_there = true;
@@ -123,7 +125,7 @@ impl Client {
                     let _ = tokio::time::timeout(SEND_WITHIN / 100, self.socket.send(closing_frame())).await;
                     return Err(Gone);
                 }
-                // What it says is of no interest, but that it is there.
+                // What the client says is ignored; only that it is there counts.
                 received = self.socket.recv() => match received {
                     Some(Ok(_)) => is_there = true,
                     Some(Err(_)) | None => return Err(Gone),
@@ -136,7 +138,7 @@ impl Client {
         self.run.is_none_or(|own| own == run)
     }
 
-    /// Tells what was missed, that it was closed if it was, and how the run stands.
+    /// Tells the client what it missed, then that it was closed, if it was, and then the run's state.
     async fn come_back(&mut self, run: RunId, since: u64, now: &Heads) -> Result<(), Gone> {
         if let Some(head) = now.get(&run) {
             self.told.insert(run, since.min(head.log));
@@ -149,7 +151,7 @@ impl Client {
         self.snapshot(run).await
     }
 
-    /// Tells what is new in the logs, until nothing is.
+    /// Tells the client what is new in the logs, until nothing is.
     async fn catch_up(&mut self) -> Result<(), Gone> {
         loop {
             let now = Arc::clone(&self.heads.borrow_and_update());
@@ -157,7 +159,7 @@ impl Client {
             for run in wanted {
                 let head = &now[&run];
                 let told = self.told.get(&run).copied().unwrap_or(0);
-                // One that is shorter was made anew; what there is was told already.
+                // A log that is shorter than before was made anew; what it holds was told already.
                 if head.log < told {
                     self.told.insert(run, head.log);
                 } else if told < head.tail.from {
@@ -168,14 +170,14 @@ impl Client {
                     self.told.insert(run, head.log);
                 }
             }
-            // What changed meanwhile may have been noticed while a frame was sent.
+            // A change may have been noticed while a frame was sent.
             if Arc::ptr_eq(&now, &self.heads.borrow()) {
                 return Ok(());
             }
         }
     }
 
-    /// Tells what the log holds from where it was told on, a piece at a time.
+    /// Tells the client what the log holds from its place on, a piece at a time.
     async fn read_up(&mut self, run: RunId, head: &Head) -> Result<(), Gone> {
         let mut piece = PIECE;
         loop {
@@ -183,14 +185,14 @@ impl Client {
             if told >= head.log {
                 return Ok(());
             }
-            // One byte more shows whether the place is where a line begins.
+            // The byte before the place shows whether a line begins there.
             let (from, most) = (told.saturating_sub(1), piece.min(head.log - told.saturating_sub(1)));
             let (state, repo) = (Arc::clone(&self.state), head.repo);
             let read = blocking(move || {
                 state.served.places[repo].flow_log(run, state.served.data.as_deref(), from, most)
             });
             let Ok(Ok(lines)) = read.await else { return Err(Gone) };
-            // The end of the line before, or what is left of the one that the place stands in.
+            // Skips the end of the line before, or the rest of the line in which the place is.
             let begun = match told {
                 0 => 0,
                 _ => lines.iter().position(|byte| *byte == b'\n').map_or(lines.len(), |end| end + 1),
@@ -203,14 +205,14 @@ impl Client {
                     self.told.insert(run, end);
                     piece = PIECE;
                 }
-                // The line does not end within the piece.
+                // The line does not end within the piece, so a longer piece is read.
                 true if piece < LINE_MAX => piece *= 4,
                 true => return Err(Gone),
             }
         }
     }
 
-    /// Tells frames of a run.
+    /// Sends frames of a run, and remembers how far the client was told.
     async fn tell(&mut self, run: RunId, frames: &[(u64, Utf8Bytes)]) -> Result<(), Gone> {
         for some in frames.chunks(AT_ONCE) {
             let messages = some.iter().map(|(_, frame)| Message::Text(frame.clone())).collect();
@@ -223,7 +225,8 @@ impl Client {
         Ok(())
     }
 
-    /// Sends these, and gives up where they are not taken: in time, or as soon as too much waits besides.
+    /// Sends messages, and gives up if the client does not take them in time, or as soon as too much else
+    /// waits for it.
     async fn send(&mut self, messages: Vec<Message>) -> Result<(), Gone> {
         let Self { socket, heads, run, told, state, .. } = self;
         let all = async {
@@ -239,7 +242,8 @@ impl Client {
         let mut given_up = std::pin::pin!(tokio::time::sleep(SEND_WITHIN));
         let mut noticed = heads.clone();
         loop {
-            // By a receiver of its own: what is noticed here is still to be told, once this is sent.
+            // A receiver of its own is used, so that what it notices is still new to `catch_up` once this is
+            // sent.
             let now = Arc::clone(&noticed.borrow_and_update());
             if behind(&now, *run, told) {
                 break;
@@ -256,7 +260,7 @@ impl Client {
         Err(Gone)
     }
 
-    /// Tells what is in no log, at the time of what was told last.
+    /// Sends an event that is in no log, with the time of what the client was told last of the run.
     async fn say(&mut self, run: RunId, event: Value) -> Result<(), Gone> {
         let ts = match self.last.get(&run) {
             Some(Last::Time(ts)) => ts.clone(),
@@ -288,7 +292,8 @@ impl Client {
         Ok(())
     }
 
-    /// Tells all of a run, as a patch; never with its id, by which a page would take it for another one to show.
+    /// Sends the whole state of a run, as a patch without the run's id: a page takes a patch with an id for
+    /// another run to show.
     async fn snapshot(&mut self, run: RunId) -> Result<(), Gone> {
         let state = Arc::clone(&self.state);
         let Ok(Ok(found)) = blocking(move || state.run(run)).await else { return Ok(()) };
@@ -300,16 +305,17 @@ impl Client {
     }
 }
 
-/// True where too much of any run waits for a client of this one, or of all.
+/// True if too much waits for a client, in its run, or in any run if it asked for all.
 fn behind(now: &Heads, run: Option<RunId>, told: &HashMap<RunId, u64>) -> bool {
     let mut of = now.iter().filter(|(of, _)| run.is_none_or(|own| own == **of));
     of.any(|(of, head)| is_behind(told.get(of).copied().unwrap_or(0), head))
 }
 
-/// True where too much of a run waits for a client that was told so much.
+/// True if too much of a run waits for a client that was told up to this place.
 fn is_behind(told: u64, head: &Head) -> bool {
     let waits = head.log.saturating_sub(told);
-    // What the frames that are kept do not reach is more than they are, or was there before the client was.
+    // Frames before the stored ones are not counted: either more than enough are stored, or the log had them
+    // before the client came.
     let frames = head.tail.frames.len() - head.tail.frames.partition_point(|(end, _)| *end <= told);
     waits > BEHIND_MAX || frames > FRAMES_MAX
 }
@@ -329,7 +335,7 @@ mod tests {
     use axum::extract::ws::Utf8Bytes;
     use std::sync::Arc;
 
-    /// W6: 1,000 frames or 8 MiB are too much, one less of each is not.
+    /// W6: more than 1,000 frames or 8 MiB are too much; exactly that many are not.
     #[test]
     fn w6_too_much_is_a_thousand_frames_or_eight_mebibytes() {
         let head = |frames: u64, each: u64| {

@@ -1,5 +1,5 @@
-//! What is answered where there is no answer: one shape, `{"error": text, "code": word}`, with the command that mends
-//! it as `hint` where there is one. Implements W7.
+//! Failures as they are answered: all have one shape, `{"error": text, "code": word}`, with the command that
+//! mends it as `hint` if there is one. Implements W7.
 
 use axum::Json;
 use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use aynig::served::{Cause, Unanswered};
 use serde::Serialize;
 
-/// A failure as it goes out.
+/// A failure, as it is sent.
 #[derive(Debug, Serialize)]
 pub struct Failed {
     #[serde(skip)]
@@ -48,22 +48,22 @@ impl Failed {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", error)
     }
 
-    /// Something here is broken; never what came in.
+    /// Returns a failure of the server itself; never one that the request caused.
     pub fn broken(error: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", error)
     }
 
-    /// The same, said as what it is: what there is now stands in its way.
+    /// Turns a failure into a conflict: the present state stands in the way of the request.
     pub fn into_conflict(self) -> Self {
         Self { status: StatusCode::CONFLICT, code: "conflict", ..self }
     }
 
-    /// What is said.
+    /// Returns the text of the failure.
     pub fn words(&self) -> &str {
         &self.error
     }
 
-    /// True where these words are part of it.
+    /// True if the failure's text contains these words.
     pub fn says(&self, words: &str) -> bool {
         self.error.contains(words)
     }

@@ -1,8 +1,8 @@
-//! Who may come in, asked of every request before anything else: first the host that it names, then the origin that it
-//! comes from, then its token. What goes out is dressed here too.
+//! Decides which requests are let in, before anything else is done: by the host that a request names, then by
+//! the origin that it comes from, then by its token. Adds the headers of every response, too.
 //!
-//! Lists are exact. That origin and host are equal says nothing: a name that was made to lead here equals itself.
-//! Implements W12, W13 (tokens), W14 (headers).
+//! The lists are exact. It proves nothing that origin and host are equal: a name that was made to lead to
+//! this server equals itself. Implements W12, W13 (tokens), W14 (headers).
 
 use crate::fail::Failed;
 use crate::keys::Scope;
@@ -17,18 +17,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a request may take, its body included; sockets have times of their own.
+/// How long a request may take, with its body; sockets have deadlines of their own.
 const TIME_MAX: Duration = Duration::from_secs(90);
-/// How a socket's subprotocol names its token.
+/// The prefix of the subprotocol by which a socket passes its token.
 pub const TOKEN_PROTOCOL: &str = "token.";
-/// The subprotocol that is spoken.
+/// The subprotocol that the server speaks.
 pub const PROTOCOL: &str = "aynig";
 
-/// The hosts that are ours, as a request names them: the names that were given first.
+/// Returns the hosts to which the server answers, as a request names them; the names from the arguments come
+/// first.
 pub fn hosts(address: SocketAddr, is_private: bool, more: &[String]) -> Vec<String> {
     let port = address.port();
     let with_port = |host: &str| format!("{}:{port}", host.to_ascii_lowercase());
-    // All addresses together are no address that a browser asks for.
+    // No browser asks for the unspecified address, which stands for all addresses.
     let own = if address.ip().is_unspecified() { with_port("127.0.0.1") } else { address.to_string() };
     let named = more.iter().map(|host| with_port(host));
     let all: Vec<String> = named.chain([own, with_port("localhost")]).collect();
@@ -36,19 +37,20 @@ pub fn hosts(address: SocketAddr, is_private: bool, more: &[String]) -> Vec<Stri
     all.into_iter().chain(bare).collect()
 }
 
-/// The same hosts as a browser names them, which leaves out the port that is usual.
+/// Returns the hosts as a browser names them if their port is the usual one, which it leaves out; nothing for
+/// another port.
 pub fn without_usual_port(hosts: &[String], port: u16, is_private: bool) -> Vec<String> {
     let usual = if is_private { 443 } else { 80 };
     let bare = hosts.iter().filter_map(|host| host.strip_suffix(&format!(":{port}")).map(str::to_owned));
     if port == usual { bare.collect() } else { Vec::new() }
 }
 
-/// The origins that are ours.
+/// Returns the origins from which requests are taken.
 pub fn origins(scheme: &str, hosts: &[String], more: &[String]) -> Vec<String> {
     hosts.iter().map(|host| format!("{scheme}://{host}")).chain(more.iter().cloned()).collect()
 }
 
-/// A header that must not be there twice.
+/// Returns a header that may be given only once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Failed> {
     let mut all = headers.get_all(name).iter();
     let first = all.next().map(|value| value.to_str().unwrap_or("\u{fffd}"));
@@ -58,19 +60,19 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>
     }
 }
 
-/// True where what is asked for needs no token: what is embedded, and the way in.
+/// True if a request needs no token: for the embedded files, and for the exchange of a code.
 fn is_open(state: &State, path: &str) -> bool {
     let is_ours = path == "/" || path.starts_with("/p/") || path == "/api/enter";
-    // So are the files of a page that others wrote.
+    // The files of a page that others wrote need no token either.
     is_ours || state.served.ui.is_some() && !path.starts_with("/api/") && path != "/ws"
 }
 
-/// True for the paths that become sockets.
+/// True for the paths that are upgraded to sockets.
 fn is_socket(path: &str) -> bool {
     path == "/api/socket" || path == "/ws"
 }
 
-/// Judges a request.
+/// Judges a request. The scope is `None` if it needs no token.
 fn judge(state: &State, request: &Request) -> Result<Option<Scope>, Failed> {
     let headers = request.headers();
     let no_host = || Failed::new(StatusCode::FORBIDDEN, "host", "this is not the host that is asked for");
@@ -91,11 +93,12 @@ fn judge(state: &State, request: &Request) -> Result<Option<Scope>, Failed> {
         None if (writes || is_socket) && bearer.is_none() => return Err(elsewhere()),
         Some(_) | None => {}
     }
-    // Where a browser says it, it says the truth; a page elsewhere has no business with what is here.
+    // A browser that sends this header sends the truth; a page of another site has no use for the answers of
+    // this server.
     if path.starts_with("/api/") {
         let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
         let is_elsewhere = matches!(site, Some(b"cross-site" | b"same-site"));
-        // A page of another origin that was let in by name is elsewhere too.
+        // A page of an allowed origin is on another site too; it sends `Origin`, which was checked above.
         if is_elsewhere && headers.get(header::ORIGIN).is_none() {
             return Err(elsewhere());
         }
@@ -127,7 +130,7 @@ fn protocol_token(headers: &HeaderMap) -> Result<Option<&str>, Failed> {
     Ok(offered.split(',').find_map(|one| one.trim().strip_prefix(TOKEN_PROTOCOL)))
 }
 
-/// A form can't say that it sends JSON.
+/// Refuses a body that is not declared as JSON, which the form of a foreign page can't declare.
 pub fn json_only(headers: &HeaderMap) -> Result<(), Failed> {
     let given = only(headers, &header::CONTENT_TYPE)?.unwrap_or_default().to_ascii_lowercase();
     let kind = given.split(';').next().unwrap_or_default().trim();
@@ -137,7 +140,7 @@ pub fn json_only(headers: &HeaderMap) -> Result<(), Failed> {
     }
 }
 
-/// Lets a request in or not, and dresses what goes out.
+/// Lets a request in or refuses it, and adds the headers of the response.
 pub async fn guard(Of(state): Of<Arc<State>>, mut request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).cloned();
     let is_api = request.uri().path().starts_with("/api/");
@@ -177,7 +180,7 @@ pub async fn guard(Of(state): Of<Arc<State>>, mut request: Request, next: Next) 
 mod tests {
     use super::hosts;
 
-    /// W12: the port that is usual is left out by a browser, for every host of ours.
+    /// W12: a browser leaves the usual port out, so every host of the server is known without it.
     #[test]
     fn w12_a_host_is_known_without_the_usual_port() {
         let of = |address: &str, is_private| {

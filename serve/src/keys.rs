@@ -1,5 +1,6 @@
-//! Tokens and codes: who holds one may look, or ask for changes. In memory only, new at each start, compared in constant
-//! time. A code is traded for its token once. Implements W12 (token), W12a, W13 (codes).
+//! Tokens and codes, which let their holder look, or ask for changes. Both are in memory only, new at each
+//! start, and compared in constant time. A code can be exchanged for its token once. Implements W12 (token),
+//! W12a, W13 (codes).
 
 use crate::Stopped;
 use std::io::Read;
@@ -7,42 +8,42 @@ use std::os::fd::RawFd;
 use std::sync::{Mutex, PoisonError};
 use subtle::ConstantTimeEq;
 
-/// Most codes that wait to be traded.
+/// Most codes that are not exchanged yet; a new one replaces the oldest.
 const CODES_MAX: usize = 64;
 
 /// What the holder of a token may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// All that the page can.
+    /// Everything that the page can do.
     All,
-    /// Look.
+    /// Only look.
     Looks,
 }
 
-/// The tokens of this start, and the codes that lead to them.
+/// The tokens of this start, and the codes that can be exchanged for them.
 pub struct Keys {
     all: String,
     looks: String,
     codes: Mutex<Vec<(String, Scope)>>,
 }
 
-/// So many random bytes, in hexadecimal digits.
+/// Returns that many random bytes, in hexadecimal digits.
 pub fn random(bytes: usize) -> String {
     let mut raw = vec![0; bytes];
-    // Without randomness there is no token, and no browser is let in.
+    // Without randomness no token can be made, and no browser may be let in.
     getrandom::fill(&mut raw).expect("the system has no random numbers");
     raw.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Keys {
-    /// New ones; the first token may be handed in.
+    /// Makes new tokens; the one for all scopes can be given.
     pub fn new(token: Option<String>) -> Self {
         let all = token.unwrap_or_else(|| random(32));
         Self { all, looks: random(32), codes: Mutex::default() }
     }
 
-    /// A token.
+    /// Returns the token of a scope.
     pub fn token(&self, scope: Scope) -> &str {
         match scope {
             Scope::All => &self.all,
@@ -50,7 +51,8 @@ impl Keys {
         }
     }
 
-    /// What a token lets its holder do. Every token is compared, whole.
+    /// Returns the scope of a token. It is compared with every token, and as a whole, so that the time tells
+    /// nothing.
     pub fn scope_of(&self, given: &str) -> Option<Scope> {
         let all = self.all.as_bytes().ct_eq(given.as_bytes());
         let looks = self.looks.as_bytes().ct_eq(given.as_bytes());
@@ -61,7 +63,7 @@ impl Keys {
         }
     }
 
-    /// A new code.
+    /// Returns a new code for a scope.
     pub fn code(&self, scope: Scope) -> String {
         let code = random(16);
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,18 +74,19 @@ impl Keys {
         code
     }
 
-    /// Trades a code, which is worth nothing afterwards.
+    /// Exchanges a code for its scope; the code is worth nothing afterwards.
     pub fn trade(&self, given: &str) -> Option<Scope> {
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
         let is_it = |code: &str| bool::from(code.as_bytes().ct_eq(given.as_bytes()));
-        // All of them are compared, whichever it is.
+        // All codes are compared, whichever matches, so that the time tells nothing.
         let found =
             codes.iter().enumerate().filter(|(_, (code, _))| is_it(code)).map(|(at, _)| at).next_back();
         found.map(|at| codes.remove(at).1)
     }
 }
 
-/// Reads what a supervisor hands in: the token on the first line, and on a second one a name to answer to.
+/// Reads what a supervisor hands in: the token on the first line, and on the second, if there is one, a host
+/// name.
 pub fn handed_in(fd: RawFd) -> Result<(String, Option<String>), Stopped> {
     let wrong = |why: String| Stopped { code: 129, message: format!("--token-fd {fd}: {why}"), hint: None };
     let path = format!("/dev/fd/{fd}");

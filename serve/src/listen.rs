@@ -1,4 +1,5 @@
-//! Connections: taken one by one, with limits to their number, their headers and their time; closed when the server ends.
+//! Connections: accepted one by one, with limits to their number, their headers and their time; closed when
+//! the server ends.
 //!
 //! Implements W4 (the end), W14 (caps).
 
@@ -19,19 +20,19 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::sync::watch::Receiver;
 
-/// A write that takes longer has no reader.
+/// A write that takes longer than this has no reader.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(20);
 /// Most connections at a time.
 pub const CONNECTIONS_MAX: usize = 256;
-/// A request's line and headers must be here by then.
+/// How long a request's line and headers may take to come.
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 /// Most bytes and most lines of headers.
 const HEADERS_MAX: usize = 32 * 1024;
 const HEADER_LINES_MAX: usize = 64;
-/// What is being answered when the server ends has so long.
+/// How long the requests that are being answered may still take when the server ends.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// Serves until a signal asks for the end.
+/// Serves until a signal ends the server.
 pub async fn serve(listener: TcpListener, state: Arc<State>) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
@@ -48,7 +49,7 @@ pub async fn serve(listener: TcpListener, state: Arc<State>) -> io::Result<()> {
             _ = interrupted.recv() => break,
         };
         let Ok((stream, _)) = accepted else {
-            // Too many descriptors are open, for one: it passes.
+            // One cause is that too many descriptors are open, which passes.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
@@ -70,13 +71,13 @@ pub async fn serve(listener: TcpListener, state: Arc<State>) -> io::Result<()> {
     }
     drop(listener);
     state.closing.send_replace(true);
-    // As soon as the last connection is gone, and no later than this.
+    // The wait ends when the last connection is gone, or at the latest after this time.
     let all = u32::try_from(CONNECTIONS_MAX).unwrap_or(u32::MAX);
     let _ = tokio::time::timeout(LAST_WORDS, connections.acquire_many(all)).await;
     Ok(())
 }
 
-/// Answers what comes by one connection.
+/// Answers the requests of one connection.
 async fn answer(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
@@ -97,10 +98,11 @@ async fn answer(
     }
 }
 
-/// A connection whose writes have an end: who asks and does not read holds it no longer than that.
+/// A connection whose writes have a deadline, so that a client that asks and does not read can't hold it for
+/// longer.
 struct Patient<S> {
     stream: S,
-    /// When a write that is under way is given up.
+    /// When the write that is under way is given up.
     until: Option<Pin<Box<tokio::time::Sleep>>>,
 }
 
@@ -109,7 +111,7 @@ impl<S> Patient<S> {
         Self { stream, until: None }
     }
 
-    /// What came of a write, or of waiting for it.
+    /// Returns the result of a write, or a timeout if it has waited for too long.
     fn waited<T>(&mut self, context: &mut Context<'_>, now: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if now.is_ready() {
             self.until = None;

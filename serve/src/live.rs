@@ -1,10 +1,11 @@
-//! `/ws`: events of runs as they come, one a text frame.
+//! `/ws`: the events of runs as they come, one per text frame.
 //!
-//! Who comes is told nothing that is not asked for; with `since` the events after that place come first, with their own
-//! ids, then the run's state. The logs are looked at once for all clients, and the end of each is kept as frames that
-//! all of them share; a client that is further behind reads the log itself, a piece at a time, so nothing is kept for
-//! it. A flow that another process holds and does not get on with is left as it was, and looked at again soon. What is alive
-//! is told every 2 s, on the wire alone. A client's side is `client.rs`. Implements W6.
+//! A new client is told only what it asks for: with `since`, first the events after that place, with their
+//! own ids, then the run's state. The logs are read once for all clients, and the end of each log is stored
+//! as frames that all of them share. A client that is further behind reads the log itself, a piece at a time,
+//! so nothing is stored for it. A flow that another process holds for too long stays as it was, and is read
+//! again soon. Which nodes are alive is told every 2 s, and never logged. `client.rs` has the part of a
+//! single client. Implements W6.
 
 use crate::client::{Asked, Client};
 use crate::fail::Failed;
@@ -29,26 +30,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{broadcast, watch};
 
-/// A client that is so many frames, or so many bytes, behind and does not read is closed.
+/// A client that does not read is closed once it is more than this many frames, or bytes, behind.
 pub const FRAMES_MAX: usize = 1000;
 pub const BEHIND_MAX: u64 = 8 << 20;
-/// How long the look for all waits for a process that holds a flow; for one that was held the last time too, not at all.
+/// How long the reading for all clients waits for a process that holds a flow; not at all if the flow was
+/// held the last time too.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// When a flow that was held is looked at again.
+/// How soon a flow that was held is read again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Most connections of which it is kept that they were closed so.
+/// Most connections of which it is remembered that they were closed for not reading.
 const CLOSED_MAX: usize = 64;
 
-/// The end of a log, as frames.
+/// The end of a log, as frames for all clients.
 #[derive(Debug, Default)]
 pub struct Tail {
-    /// Where it begins.
+    /// The place in the log at which the frames begin.
     pub from: u64,
-    /// Each with the place after it.
+    /// The frames, each with the place after it.
     pub frames: Vec<(u64, Utf8Bytes)>,
 }
 
-/// A run, as it was last looked at.
+/// A run as it was when it was last read.
 #[derive(Debug, Clone)]
 pub struct Head {
     pub repo: usize,
@@ -59,17 +61,17 @@ pub struct Head {
 
 pub type Heads = HashMap<RunId, Head>;
 
-/// What is told to all clients.
+/// What is told to all clients, and what is remembered of them.
 pub struct Live {
     heads: watch::Sender<Arc<Heads>>,
-    /// What is in no log: a layout that was put.
+    /// Events that are in no log, such as a layout that was stored.
     said: broadcast::Sender<(RunId, Value)>,
-    /// One look at a time, and how many began.
+    /// Lets one reading run at a time; `looks` counts how many began.
     looking: tokio::sync::Mutex<()>,
     looks: AtomicU64,
-    /// Runs that could not be looked at the last time, as another process holds them.
+    /// Runs that could not be read the last time, as another process held them.
     held: Mutex<HashSet<RunId>>,
-    /// How long logs were when clients were closed that did not read, until they come back.
+    /// The lengths of logs when clients were closed for not reading, until these come back.
     closed: Mutex<VecDeque<(RunId, u64)>>,
 }
 
@@ -94,17 +96,17 @@ impl Live {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells clients of a run what is in no log.
+    /// Tells the clients of a run an event that is in no log.
     pub fn say(&self, run: RunId, event: &Value) {
         let _ = self.said.send((run, event.clone()));
     }
 
-    /// What is said from now on.
+    /// Returns a receiver of the events that [`Self::say`] sends from then on.
     pub fn listen(&self) -> broadcast::Receiver<(RunId, Value)> {
         self.said.subscribe()
     }
 
-    /// Keeps that a client of this run was closed for not reading, when its log was so long.
+    /// Remembers that a client of this run was closed for not reading, when its log had this length.
     pub fn closed_behind(&self, run: RunId, log: u64) {
         let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
         if closed.len() >= CLOSED_MAX {
@@ -113,7 +115,8 @@ impl Live {
         closed.push_back((run, log));
     }
 
-    /// True, once, where a client that has seen so much may be one that was closed for not reading.
+    /// True if a client that was told up to this place may be one that was closed for not reading. A closing
+    /// is reported once.
     pub fn was_closed(&self, run: RunId, since: u64) -> bool {
         let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
         let found = closed.iter().position(|(of, log)| *of == run && since < *log);
@@ -121,7 +124,7 @@ impl Live {
     }
 }
 
-/// Looks at the runs whenever something changed, while there are clients.
+/// Reads the runs whenever something changed, while there are clients.
 pub async fn look(state: Arc<State>) {
     let mut changes = state.changes.subscribe();
     let mut closing = state.closing.subscribe();
@@ -138,7 +141,7 @@ pub async fn look(state: Arc<State>) {
     }
 }
 
-/// Looks at all runs. Of many who ask at once one looks, and no look is laid over a later one.
+/// Reads all runs. Of many callers at once one reads for all, and no reading replaces a later one.
 async fn refresh(state: &Arc<State>) {
     let live = &state.live;
     let asked = live.looks.load(Ordering::SeqCst);
@@ -149,15 +152,15 @@ async fn refresh(state: &Arc<State>) {
     live.looks.fetch_add(1, Ordering::SeqCst);
     let before = Arc::clone(&live.heads.borrow());
     let of = Arc::clone(state);
-    // What could not be read now is read with the next change.
+    // What could not be read is read at the next change.
     if let Ok((heads, held)) = blocking(move || looked(&of, &before)).await {
         live.heads.send_replace(Arc::new(heads));
         *live.held() = held;
     }
 }
 
-/// All heads, and the runs that another process holds. A run, or a place, that can't be read now stays as it was, and keeps
-/// no other back.
+/// Returns all heads, and the runs that another process holds. A run or a place that can't be read stays as
+/// it was, and does not keep the others back.
 fn looked(state: &State, before: &Heads) -> (Heads, HashSet<RunId>) {
     let (mut heads, mut held) = (HashMap::new(), HashSet::new());
     let were_held = state.live.held().clone();
@@ -202,7 +205,7 @@ fn head(
     Ok(Head { repo, log: found.log, running, tail })
 }
 
-/// The end of a log that has grown to so many bytes.
+/// Returns the end of a log that has grown to this length.
 fn longer(
     place: &Place,
     run: RunId,
@@ -216,14 +219,14 @@ fn longer(
     }
     let mut frames = before.tail.frames.clone();
     frames.extend(framed(&lines, before.log));
-    // One more than a client may be behind shows that it is.
+    // One frame more than a client may be behind shows that a client is too far behind.
     let surplus = frames.len().saturating_sub(FRAMES_MAX + 1);
     let from = frames[..surplus].last().map_or(before.tail.from, |(end, _)| *end);
     frames.drain(..surplus);
     Ok(Tail { from, frames })
 }
 
-/// The frames of lines that begin at this place.
+/// Returns the frames of lines that begin at this place of the log.
 pub fn framed(lines: &[u8], mut at: u64) -> Vec<(u64, Utf8Bytes)> {
     let lines = lines.split_inclusive(|byte| *byte == b'\n');
     let framed = lines.filter_map(|line| {
@@ -241,7 +244,7 @@ pub struct OfLive {
     since: Option<String>,
 }
 
-/// Opens one.
+/// Opens a connection.
 pub async fn open(
     Of(state): Of<Arc<State>>,
     asked: Result<Query<OfLive>, QueryRejection>,
@@ -259,7 +262,7 @@ pub async fn open(
         (Some(run), Some(since)) => Asked::Since(run, since),
     };
     let (upgrade, seat) = upgrade(upgraded)?;
-    // From before the first look on.
+    // Subscribed before the reading, so that nothing in between is missed.
     let heads = state.live.heads.subscribe();
     refresh(&state).await;
     Ok(upgrade

@@ -1,7 +1,7 @@
-//! A log, in pieces: by offset, from the end too, or by the `Range` of HTTP.
+//! A log, in pieces: by an offset, from the end too, or by HTTP's `Range`.
 //!
-//! Which log it is, how long and where the piece begins stand in headers. A piece is bounded, whatever is asked for.
-//! Implements W7 (logs).
+//! Headers say which log it is, its size, and where the piece begins. A piece is bounded, whatever is asked
+//! for. Implements W7 (logs).
 
 use crate::fail::Failed;
 use crate::routes::{Answer, Asked, Named, Ours, reading};
@@ -14,7 +14,7 @@ use aynig::served::{Place, Which, whole};
 use serde::Deserialize;
 use std::io::{Read, Seek, SeekFrom};
 
-/// Most bytes of a log in one answer, and how many where nothing is said.
+/// Most bytes of a log in one answer, and how many if the request does not say.
 const LOG_MAX: u64 = 1 << 20;
 const LOG_USUAL: u64 = 64 << 10;
 
@@ -27,19 +27,19 @@ enum Stream {
     Events,
 }
 
-/// What is asked for.
+/// The parameters of a request for a log.
 #[derive(Debug, Deserialize)]
 pub struct OfLogs {
     repo: Option<usize>,
     commit: Option<String>,
     #[serde(default)]
     stream: Stream,
-    /// The first byte; from the end where negative.
+    /// The first byte; counted from the end if negative.
     offset: Option<i64>,
     limit: Option<u64>,
 }
 
-/// The bytes that `Range` names: from, to the last (or the end), or so many from the end.
+/// The bytes that `Range` names: from one to another or the end, or that many from the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Range {
     From(u64, Option<u64>),
@@ -47,7 +47,7 @@ enum Range {
 }
 
 impl Range {
-    /// Reads the one range that is understood; any other header means the whole, as HTTP has it.
+    /// Reads the one form of range that is supported. Any other header means the whole log, as HTTP demands.
     fn read(headers: &HeaderMap) -> Option<Self> {
         let text = headers.get(header::RANGE)?.to_str().ok()?;
         let (from, to) = text.strip_prefix("bytes=")?.split_once('-')?;
@@ -61,7 +61,7 @@ impl Range {
         }
     }
 
-    /// The first byte and how many; `None` where a log of this size has none of them.
+    /// Returns the first byte and the number of bytes; `None` if a log of this size has none of them.
     fn within(self, size: u64) -> Option<(u64, u64)> {
         match self {
             Self::From(from, _) if from >= size => None,
@@ -72,18 +72,18 @@ impl Range {
     }
 }
 
-/// A piece that was read.
+/// A piece of a log that was read.
 struct Piece {
     name: String,
     size: u64,
     from: u64,
     bytes: Vec<u8>,
-    /// It was asked for by `Range`, and there is something of it.
+    /// Whether the range that `Range` asked for has any bytes; `None` without a range.
     range: Option<bool>,
 }
 
 fn piece(place: &Place, branch: &str, asked: &OfLogs, range: Option<Range>) -> Result<Piece, Failed> {
-    // The branch is named by the path, whatever commit of it is meant.
+    // The path has to name a branch, whichever commit of it is meant.
     whole(branch)?;
     let which = match asked.stream {
         Stream::Stdout => Which::Stdout,
@@ -114,7 +114,7 @@ fn piece(place: &Place, branch: &str, asked: &OfLogs, range: Option<Range>) -> R
     Ok(Piece { name, size, from, bytes, range })
 }
 
-/// A piece of a log of a branch.
+/// Answers with a piece of a branch's log.
 pub async fn read(Of(state): Ours, named: Named, asked: Asked<OfLogs>, headers: HeaderMap) -> Answer {
     let (Query(asked), Path(branch)) = (asked?, named?);
     let place = state.place(asked.repo)?;

@@ -1,10 +1,10 @@
-//! `git-aynig-serve`: a window on repositories that git-aynig ticks. It may be killed at any moment: what runs belongs to
-//! its chains, and what is shown is read from Git.
+//! `git-aynig-serve`: a window on repositories in which git-aynig runs. It can be killed at any moment: what
+//! runs belongs to its own chains, and what is shown is read from Git.
 //!
-//! With the word `mcp` first it is the server of a flow's tools instead (`mcp`).
+//! With `mcp` as its first argument, the program is the server of a flow's tools instead (`mcp`).
 //!
-//! Arguments, the start and the end are here; `guard` says who may come in, `routes` what is answered. One thread
-//! serves, and a bounded number of others reads. Implements W1, W4.
+//! This file has the arguments, the start and the end; `guard` decides which requests are let in, `routes`
+//! what is answered. One thread serves, and a bounded number of others read. Implements W1, W4.
 
 mod approvals;
 mod args;
@@ -43,10 +43,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Threads that wait: those of verbs, and as many for looks.
+/// Threads for blocking work: as many for reading as for subcommands.
 const THREADS_MAX: usize = 16;
 
-/// A start that came to nothing: the exit code, what failed, and the command that mends it.
+/// A start that failed: the exit code, the reason, and the command that mends it.
 pub struct Stopped {
     code: u8,
     message: String,
@@ -65,7 +65,8 @@ impl Stopped {
 }
 
 fn main() -> ExitCode {
-    // The one word that is no folder: 'git aynig serve' sends a folder of that name after '--'.
+    // `mcp` is the only first argument that is no folder: 'git aynig serve' passes a folder of that name
+    // after '--'.
     if std::env::args_os().nth(1).is_some_and(|word| word == "mcp") {
         return mcp::main();
     }
@@ -119,7 +120,7 @@ fn run(args: &Args) -> Result<(), Stopped> {
     private_enough(address.ip(), tls.is_some())?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let mut hosts = guard::hosts(address, tls.is_some(), &names);
-    // A certificate is for a name; without TLS any name may lead elsewhere.
+    // A certificate is for a name; without TLS, a name may lead to another machine.
     let shown = hosts.first().filter(|_| tls.is_some()).cloned().unwrap_or_else(|| address.to_string());
     let url = format!("{scheme}://{shown}/");
     // Held for as long as the process lives.
@@ -157,12 +158,12 @@ fn run(args: &Args) -> Result<(), Stopped> {
         .map_err(|error| Stopped::new(128, format!("cannot start: {error}")))?;
     let ended = runtime.block_on(listen::serve(listener, state));
     systemd::say("STOPPING=1");
-    // A question that is still being answered is of no interest to any client now.
+    // No client is left that could read an answer that is still being made.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended.map_err(|error| Stopped::new(128, format!("cannot serve: {error}")))
 }
 
-/// Refuses to be heard beyond this machine in the clear.
+/// Refuses to serve beyond this machine without encryption.
 fn private_enough(address: IpAddr, is_private: bool) -> Result<(), Stopped> {
     if address.is_loopback() || is_private {
         return Ok(());
@@ -186,7 +187,7 @@ fn found(folders: &[PathBuf]) -> Result<Vec<Place>, Stopped> {
     Ok(places)
 }
 
-/// Says where it is: one line, or one object.
+/// Prints the address: on one line, or in one JSON object.
 fn announce(args: &Args, url: &str, state: &State) {
     let with_code = |scope| format!("{url}#{}", state.keys.code(scope));
     let share = args.share.then(|| with_code(Scope::Looks));
@@ -201,7 +202,7 @@ fn announce(args: &Args, url: &str, state: &State) {
                    "ui": ui, "pid": std::process::id()})
         );
     } else {
-        // With a page of others that is the one that is meant.
+        // If there is a page of others, its address is the one that is meant.
         let address = ui.unwrap_or_else(|| with_code(Scope::All));
         println!("{address}");
         share.iter().for_each(|share| println!("{share} (to look only)"));

@@ -1,8 +1,9 @@
 //! `mcp`: the tools of a flow for an agent's program, by the Model Context Protocol on standard input and output.
 //!
-//! It knows nothing of the repository: what tools there are, and what comes of a call, the turn says, over its socket, one
-//! JSON object a line each way (`aynig::contract::door`). Several calls may be under way at once, and one may wait for a person;
-//! who gives one up waits no more, and what came of it the agent is told by its turn. Implements N7, W1.
+//! It knows nothing of the repository. The turn tells it, over the turn's socket, which tools there are and
+//! what a call returned: one JSON object per line each way (`aynig::contract::door`). Several calls can be
+//! under way at once, and one may wait for a person. A program that gives a call up waits no more; the turn
+//! then tells the agent the result. Implements N7, W1.
 
 use aynig::contract::door::{Answer, Call, Knock, LINE_MAX};
 use aynig::contract::offered::Offered;
@@ -34,10 +35,10 @@ struct Args {
     socket: PathBuf,
 }
 
-/// Where programs put their own id of a call: claude, then codex.
+/// The keys under which programs put their own id of a call: claude's, then codex's.
 const OWN_IDS: [&str; 2] = ["claudecode/toolUseId", "callId"];
 
-/// `git-aynig-serve mcp`.
+/// Runs `git-aynig-serve mcp`.
 pub fn main() -> ExitCode {
     let args = match Args::try_parse_from(std::env::args_os().skip(1)) {
         Ok(args) => args,
@@ -52,7 +53,7 @@ pub fn main() -> ExitCode {
         return ExitCode::from(128);
     };
     let ended = runtime.block_on(serve(&args));
-    // A read of standard input that nothing ends is not waited for.
+    // The thread that reads standard input may block for good, so it is not waited for.
     runtime.shutdown_background();
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -77,7 +78,7 @@ async fn serve(args: &Args) -> Result<(), String> {
     let heard = Arc::clone(&turn);
     tokio::spawn(async move {
         hear(reads, &heard).await;
-        // A thread that still waits finds its sender gone; none begins to.
+        // A call that still waits finds its sender gone, and no new one can begin to wait.
         heard.waiting.lock().map(|mut waiting| *waiting = None).unwrap_or_default();
     });
     let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());
@@ -86,24 +87,24 @@ async fn serve(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// The turn, at the other end of its socket.
+/// The turn, at the other end of the socket.
 struct Turn {
     writes: tokio::sync::Mutex<OwnedWriteHalf>,
-    /// Who waits for which answer; none once it is gone.
+    /// The calls that wait for an answer, by the id of the request; `None` once the turn is gone.
     waiting: Mutex<Option<HashMap<u64, oneshot::Sender<Answer>>>>,
     last: AtomicU64,
 }
 
-/// Why there is no answer.
+/// Why a call gets no answer once the turn is gone.
 const GONE: &str = "the turn is over";
 
-/// Takes in answers, to the end.
+/// Passes the turn's answers on, until the connection ends.
 async fn hear(reads: OwnedReadHalf, turn: &Turn) {
     let mut lines = BufReader::new(reads).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let Ok(answer) = serde_json::from_str::<Answer>(&line) else { return };
         let waits = turn.waiting.lock().ok().and_then(|mut all| all.as_mut()?.remove(&answer.id));
-        // A call that was given up is not answered.
+        // The answer to a call that was given up is dropped.
         waits.into_iter().for_each(|waits| drop(waits.send(answer.clone())));
     }
 }
@@ -127,7 +128,7 @@ impl Turn {
     }
 }
 
-/// The server.
+/// The server of the tools.
 struct Tools {
     turn: Arc<Turn>,
 }
@@ -173,7 +174,7 @@ fn own_id(meta: Option<&RequestMetaObject>) -> Option<String> {
     OWN_IDS.iter().find_map(|key| meta[*key].as_str()).map(str::to_owned)
 }
 
-/// What came of a call, for the program: text, as agents read it.
+/// Returns the result of a call for the program: text, as agents read it.
 fn result(answer: Result<Answer, String>) -> CallToolResult {
     let refused = |why: String| CallToolResult::error(vec![ContentBlock::text(why)]);
     let answer = match answer {

@@ -1,7 +1,7 @@
-//! The page's files, embedded, and the policy that a browser holds them to.
+//! The page's files, which are embedded, and the policy that a browser enforces on them.
 //!
-//! They lie under a name made from their content, so that they may be kept for ever; scripts and styles come from there
-//! and from nowhere else, and text is never made into elements. Implements W8 (embedded), W14 (policy).
+//! Their path has a hash of their content, so browsers may cache them for ever. Scripts and styles come from
+//! that path and from nowhere else, and text never becomes elements. Implements W8 (embedded), W14 (policy).
 
 use crate::fail::Failed;
 use crate::state::State;
@@ -27,7 +27,7 @@ macro_rules! files {
     };
 }
 
-/// All but the first document.
+/// All files but the documents.
 const FILES: &[File] = files! {
     "app.js": "text/javascript; charset=utf-8",
     "wire.js": "text/javascript; charset=utf-8",
@@ -50,7 +50,7 @@ const FILES: &[File] = files! {
 
 const INDEX: &str = include_str!("../page/index.html");
 
-/// The name of all of them together.
+/// The hash of all files together, which their paths have.
 static HASH: LazyLock<String> = LazyLock::new(|| {
     let mut all = Sha256::new();
     for file in FILES {
@@ -65,8 +65,8 @@ const ENTER: &str = include_str!("../page/enter.html");
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| INDEX.replace("{hash}", &HASH));
 
-/// What a browser may do for this page. A part of a path can only be said with a host: where that is written in
-/// brackets, which no policy can, all of our own origin counts.
+/// Returns what a browser may do for a page. A policy can name a part of a path only with a host. It can't
+/// express a host in brackets (an IPv6 address), so then all of the server's own origin is allowed.
 pub fn policy(state: &State, host: Option<&str>, path: &str) -> HeaderValue {
     let is_theirs = state.served.ui.as_ref().is_some_and(|ui| host == Some(ui.host.as_str()));
     if is_theirs && path != ui::ENTER && !path.starts_with("/p/") {
@@ -84,13 +84,13 @@ pub fn policy(state: &State, host: Option<&str>, path: &str) -> HeaderValue {
     HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
 }
 
-/// The way in to a page of others.
+/// Returns the page that exchanges the code, for a page that others wrote.
 pub fn door() -> Response {
     let about = [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CACHE_CONTROL, "no-cache")];
     (about, ENTER.replace("{hash}", &HASH)).into_response()
 }
 
-/// `/`.
+/// Answers `/`.
 pub async fn index(Of(state): Of<Arc<State>>, headers: HeaderMap) -> Response {
     if let Some(theirs) = ui::found(state.served.ui.as_ref(), &headers, "/") {
         return theirs;
@@ -104,7 +104,7 @@ pub async fn index(Of(state): Of<Arc<State>>, headers: HeaderMap) -> Response {
     (about, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], DOCUMENT.as_str()).into_response()
 }
 
-/// `/p/<hash>/<name>`.
+/// Answers `/p/<hash>/<name>`.
 pub async fn file(named: Result<Path<(String, String)>, PathRejection>) -> Result<Response, Failed> {
     let Path((hash, name)) = named?;
     let found = FILES.iter().find(|file| file.name == name).filter(|_| hash == *HASH);

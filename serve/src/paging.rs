@@ -1,33 +1,34 @@
-//! A run's history in pages, so cut that any page can be laid under those after it.
+//! A run's history in pages, cut so that a reader can apply an older page after the newer ones.
 //!
-//! A page that shows older events under newer ones would bring back what was undone since: so deltas that have their final,
-//! approvals that were resolved, and edges that are gone or were put again are left out. What undoes what is learned by reading
-//! the log once, and then what it grew by; a page is read from its end back. The cursor is a place in the
-//! log; of each event `seq` says the place after it. Implements W5 (`events`).
+//! Older events that are applied after newer ones would bring back what was undone since. So a page leaves
+//! out deltas whose final message exists, approvals that were resolved, and edges that were removed or
+//! replaced. The events that undo others are found by reading the log once, and then only what it grew by; a
+//! page is read backwards from its end. The cursor is a place in the log; the `seq` of each event is the
+//! place after it. Implements W5 (`events`).
 
 use crate::fail::Failed;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Most events of a page, and how many where nothing is said.
+/// Most events of a page, and how many if the request does not say.
 const LIMIT_MAX: usize = 2000;
 const LIMIT_USUAL: usize = 200;
-/// How much of a log is read at once, for a page first, and where a single line is longer.
+/// How much of a log is read at once; how much for a page at first; and the most for a line that is longer.
 const PIECE: u64 = 4 << 20;
 const PAGE: u64 = 256 << 10;
 const LINE_MAX: u64 = 128 << 20;
-/// So many bytes tell one log from another.
+/// How many bytes at the end tell one log from another.
 const END: usize = 64;
 
-/// What is asked for, as it came.
+/// The parameters of a request, as text.
 #[derive(Debug, Default, Deserialize)]
 pub struct Wanted {
     limit: Option<String>,
     before: Option<String>,
 }
 
-/// What of an event decides whether it stays.
+/// The parts of an event that decide whether it stays.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Shape<'a> {
@@ -64,7 +65,7 @@ impl Wanted {
         };
         let place = |text: &String| {
             let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-            // A place beyond all logs is their end.
+            // A place beyond the end of the log counts as its end.
             is_number.then(|| text.parse().unwrap_or(u64::MAX))
         };
         let before = self.before.as_ref().map(|text| {
@@ -74,36 +75,37 @@ impl Wanted {
     }
 }
 
-/// An event with the place after it.
+/// Returns the line of an event with the place after it as `seq`; `None` if the line is no object.
 pub fn with_seq(line: &str, end: u64) -> Option<String> {
     Some(format!("{},\"seq\":{end}}}", line.trim_end().strip_suffix('}')?))
 }
 
-/// Reads whole lines of a log: from a place on, as many as so many bytes hold.
+/// Reads whole lines of a log: from the first argument, a place, on, as many as fit in that many bytes.
 pub trait Reads: Fn(u64, u64) -> Result<Vec<u8>, Failed> {}
 
 impl<R: Fn(u64, u64) -> Result<Vec<u8>, Failed>> Reads for R {}
 
-/// What is known of a log, as far as it was read: what is undone, and what stands across which places.
+/// What is known of a log as far as it was read: what was undone, and what extends across which places.
 #[derive(Debug, Default)]
 pub struct Known {
-    /// How far it was read.
+    /// The place up to which it was read.
     to: u64,
-    /// The last bytes before that: a log that was made anew has others there.
+    /// The last bytes before that place. A log that was made anew has others there.
     end: Vec<u8>,
-    /// Where each node's last text ended, and its last thought.
+    /// The places of each node's last final text and last final thought.
     finals: HashMap<(&'static str, String), u64>,
     resolved: HashSet<String>,
-    /// Where each edge was last put, or removed.
+    /// The places where each edge was last put or removed.
     edges: HashMap<String, u64>,
-    /// From the first event to the last: of texts that are not at their end, of calls that are not, and of calls that are.
+    /// The places of the first and the last event: of texts that have no end yet, of open calls, and of
+    /// completed calls.
     texts: HashMap<(&'static str, String), (u64, u64)>,
     open: HashMap<String, (u64, u64)>,
     over: Vec<(u64, u64)>,
 }
 
 impl Known {
-    /// Reads what is new.
+    /// Reads what the log grew by.
     fn read_on(&mut self, read: &impl Reads) -> Result<(), Failed> {
         let known = self.end.len() as u64;
         if known > 0 && read(self.to - known, known)? != self.end {
@@ -113,7 +115,7 @@ impl Known {
         loop {
             let lines = read(self.to, piece)?;
             if lines.is_empty() {
-                // The end, or a line that is longer.
+                // This is the end, or the next line is longer than the piece.
                 if piece >= LINE_MAX || self.to == self.length(read)? {
                     return Ok(());
                 }
@@ -129,15 +131,15 @@ impl Known {
         }
     }
 
-    /// Where the lines end, of which none may be as long as what is read for that.
+    /// Returns the place at which the whole lines end; no line may be longer than what is read for this.
     fn length(&self, read: &impl Reads) -> Result<u64, Failed> {
         Ok(self.to + read(self.to, LINE_MAX)?.len() as u64)
     }
 
-    /// Learns from a line.
+    /// Learns from a line, which begins at `self.to`.
     fn take(&mut self, line: &[u8]) {
         let at = self.to;
-        // A later version's line is passed by.
+        // A line of a later version is skipped.
         let Some((_, shape)) = shape_of(line) else { return };
         let spans = |spans: &mut HashMap<_, (u64, u64)>, key| {
             spans.entry(key).and_modify(|span| span.1 = at).or_insert((at, at));
@@ -172,7 +174,7 @@ impl Known {
         self.finals.insert(text, self.to);
     }
 
-    /// True for an event, which begins here, that nothing has undone since.
+    /// True if no later event has undone this event, which begins at `at`.
     fn stays(&self, at: u64, shape: &Shape<'_>) -> bool {
         let id = |id: &Option<Cow<'_, str>>| id.as_deref().unwrap_or_default().to_owned();
         let has_end = |what| self.finals.get(&(what, id(&shape.node_id))).is_some_and(|end| *end > at);
@@ -184,14 +186,14 @@ impl Known {
                 let last = shape.edge.as_ref().and_then(|edge| self.edges.get(&*edge.id));
                 last.is_none_or(|last| *last == at)
             }
-            // What is gone is not in the run that the page was given.
+            // What these events remove is not in the run that the page was given.
             "approval.resolved" | "edge.deleted" => false,
             _ => true,
         }
     }
 
-    /// The last place, here or before, that no text and no call stands across: an older page is laid over a newer one, and
-    /// would begin what that one ended.
+    /// Returns the last place, at or before this one, that lies within no text and no call. An older page is
+    /// applied after a newer one, and would otherwise begin a text or a call whose end the newer page has.
     fn sound(&self, at: u64) -> u64 {
         let mut cut = at;
         loop {
@@ -204,7 +206,7 @@ impl Known {
         }
     }
 
-    /// The lines that stay, oldest first, of those that lie between two places.
+    /// Returns the lines that stay, oldest first, of those between two places.
     fn kept<'a>(&self, lines: &'a [u8], mut at: u64, before: u64) -> Vec<Line<'a>> {
         let mut kept = Vec::new();
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
@@ -220,7 +222,7 @@ impl Known {
     }
 }
 
-/// Where an event begins and ends in the log, and its line.
+/// The places at which an event begins and ends in the log, and its line.
 type Line<'a> = (u64, u64, &'a str);
 
 fn shape_of(line: &[u8]) -> Option<(&str, Shape<'_>)> {
@@ -228,7 +230,7 @@ fn shape_of(line: &[u8]) -> Option<(&str, Shape<'_>)> {
     Some((text, serde_json::from_str(text).ok()?))
 }
 
-/// The page that is wanted of a log, as JSON.
+/// Returns a page of a log, as JSON.
 pub fn page(known: &mut Known, read: &impl Reads, wanted: &Wanted) -> Result<String, Failed> {
     let (limit, before) = wanted.read()?;
     known.read_on(read)?;
@@ -236,7 +238,7 @@ pub fn page(known: &mut Known, read: &impl Reads, wanted: &Wanted) -> Result<Str
     let mut piece = PAGE;
     loop {
         let from = before.saturating_sub(piece);
-        // One byte more shows whether a line begins there.
+        // The byte before the place shows whether a line begins there.
         let lines = read(from.saturating_sub(1), before - from.saturating_sub(1))?;
         let first = match from {
             0 => 0,
@@ -246,7 +248,7 @@ pub fn page(known: &mut Known, read: &impl Reads, wanted: &Wanted) -> Result<Str
         let kept = known.kept(&lines[first..], begin, before);
         let cut = kept.get(kept.len().saturating_sub(limit)).map(|(start, _, _)| known.sound(*start));
         let older = cut.map_or(0, |cut| kept.partition_point(|(start, _, _)| *start < cut));
-        // One that is older shows that there are more.
+        // An older event in the piece shows that there are more.
         if from == 0 || older > 0 && cut.is_some_and(|cut| cut >= begin) {
             return Ok(shown(&kept[older..], older > 0, known.to));
         }
@@ -272,7 +274,7 @@ mod tests {
     use serde_json::{Value, json};
     use std::cell::Cell;
 
-    /// Reads a log as the disk does, and counts what was read.
+    /// Reads a log as the disk does, and counts the bytes that it read.
     fn reader<'a>(log: &'a [u8], bytes: &'a Cell<usize>) -> impl Fn(u64, u64) -> Result<Vec<u8>, Failed> {
         move |from, most| {
             let from = usize::try_from(from).unwrap().min(log.len());
@@ -317,7 +319,8 @@ mod tests {
         page_of(&mut Known::default(), &log(), limit, before).expect("refused")
     }
 
-    /// W5: no page begins within a text or a call that the page after it goes on with; it is longer instead.
+    /// W5: no page begins within a text or a call whose beginning would be in an older page; it is longer
+    /// instead.
     #[test]
     fn w5_a_page_begins_where_nothing_is_under_way() {
         let of = |id: &str, kind: &str, more: Value| {
@@ -347,7 +350,8 @@ mod tests {
         }
     }
 
-    /// W5: what was undone is in no page, wherever it is cut, and pages go on where the one before began.
+    /// W5: what was undone is in no page, wherever it is cut, and the next older page ends where a page
+    /// begins.
     #[test]
     fn w5_any_cut_of_the_history_is_sound() {
         let all = read("200", None);
@@ -373,7 +377,8 @@ mod tests {
         }
     }
 
-    /// A conversation of so many turns, each with a text that streamed, a call, and words of a person's.
+    /// Returns the events of a conversation of that many turns, each with a streamed text, a call, and a
+    /// person's message.
     fn long(turns: usize) -> Vec<Value> {
         let turn = |n: usize| {
             let node = format!("n{}", n % 3);
@@ -395,8 +400,8 @@ mod tests {
         (0..turns).flat_map(turn).collect()
     }
 
-    /// W5: what is known of a log is what reading all of it again would say, however it grew; a page costs what it shows, and
-    /// not what there is; a log that was made anew is read anew.
+    /// W5: what is known of a log that grew is what reading all of it again would tell; a page costs as much
+    /// as it shows, not as much as the log holds; a log that was made anew is read anew.
     #[test]
     fn w5_a_page_of_a_long_history_is_read_from_its_end() {
         let events = long(10_000);
@@ -422,7 +427,7 @@ mod tests {
         assert_eq!(page_of(&mut known, &log(), "200", None).unwrap(), read("200", None));
     }
 
-    /// W5: a line that is longer than what is read at once is read all the same.
+    /// W5: a line that is longer than what is read at once is still read.
     #[test]
     fn w5_a_very_long_line_is_read() {
         let long = json!({"id": "1", "type": "message.user", "text": "x".repeat(5 << 20)});

@@ -1,6 +1,6 @@
-//! One server for a repository: a lock that goes with its process, and the address in the locked file.
+//! One server per repository: a lock that ends with its process, and the server's address in the locked file.
 //!
-//! Nothing secret is in it. Implements W3.
+//! The file has no secret in it. Implements W3.
 
 use crate::Stopped;
 use aynig::served::Place;
@@ -10,13 +10,13 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// A repository that this process serves.
+/// The claim to a repository that this process serves.
 pub struct Claim {
     _lock: Flock<File>,
 }
 
 impl Claim {
-    /// Takes it, or says who has it.
+    /// Takes the lock, or says which server has it.
     pub fn take(place: &Place, url: &str) -> Result<Self, Stopped> {
         let path = place.own().join("serve");
         let shown = path.display();
@@ -43,7 +43,7 @@ impl Claim {
 fn elsewhere(place: &Place, file: File) -> Stopped {
     let mut bytes = Vec::new();
     let _ = file.take(256).read_to_end(&mut bytes);
-    // Others may write into the repository: only what can be such an address is shown.
+    // Others may write into the repository, so only what can be such an address is shown.
     let url = String::from_utf8(bytes).ok().filter(|url| {
         (url.starts_with("http://") || url.starts_with("https://"))
             && url.bytes().all(|b| b.is_ascii_alphanumeric() || b":/.[]-".contains(&b))

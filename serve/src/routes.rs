@@ -1,7 +1,8 @@
-//! What is answered: the table of routes, and each answer.
+//! The table of routes, and the answers about branches.
 //!
-//! `:b` is a branch's short name as one part of the path, `?repo=<n>` a repository's number where several are served.
-//! What is read comes from the library, as `--json` prints it; what is written is the program's. Implements W7.
+//! `:b` is a branch's short name as one part of the path; `?repo=<n>` is a repository's number if several are
+//! served. What is read comes from the library, as `--json` prints it; what is written is written by the
+//! program. Implements W7.
 
 use crate::fail::Failed;
 use crate::guard::{guard, json_only};
@@ -30,10 +31,10 @@ pub const BODY_MAX: usize = 4 << 20;
 /// Most events in one answer, and how many where the request does not say.
 const EVENTS_MAX: usize = 1000;
 const EVENTS_USUAL: usize = 100;
-/// About how much of a long answer is written at once, in bytes.
+/// About how many bytes of a long answer are written at once.
 const PIECE: usize = 64 << 10;
 
-/// The description of all that is under `/api/`.
+/// The description of everything under `/api/`.
 const OPENAPI: &str = include_str!("openapi.json");
 
 pub type Ours = Of<Arc<State>>;
@@ -42,7 +43,7 @@ pub type Asked<T> = Result<Query<T>, QueryRejection>;
 pub type Sent = Result<Bytes, BytesRejection>;
 pub type Answer = Result<Response, Failed>;
 
-/// A path, the methods that it takes, and who answers.
+/// A path, the methods that it takes, and the handlers.
 type Route = (&'static str, &'static [&'static str], MethodRouter<Arc<State>>);
 
 /// Every route under `/api/`, and the socket of runs.
@@ -106,7 +107,7 @@ fn table() -> Vec<Route> {
     ]
 }
 
-/// All of it, behind the guard.
+/// Returns the router of all routes, behind the guard.
 pub fn router(state: Arc<State>) -> Router {
     let routes =
         table().into_iter().fold(Router::new(), |router, (path, _, methods)| router.route(path, methods));
@@ -123,21 +124,21 @@ pub fn router(state: Arc<State>) -> Router {
         .with_state(state)
 }
 
-/// Which repository is meant.
+/// The number of the repository that is meant; the first if absent.
 #[derive(Debug, Default, Deserialize)]
 pub struct Repo {
     pub repo: Option<usize>,
 }
 
 impl State {
-    /// The repository of this number.
+    /// Returns the repository of this number.
     pub fn place(&self, repo: Option<usize>) -> Result<Place, Failed> {
         let place = self.served.places.get(repo.unwrap_or(0));
         place.cloned().ok_or_else(|| Failed::unknown("no such repository is served"))
     }
 }
 
-/// Does what takes time.
+/// Runs work that takes time on a thread that may block.
 pub async fn reading<T: Send + 'static, E: Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, Failed>
@@ -149,7 +150,7 @@ where
 
 pub fn body<T: DeserializeOwned>(sent: Sent) -> Result<T, Failed> {
     let sent = sent?;
-    // A verb without anything to say may be asked for by nothing.
+    // The body may be empty for a verb that takes nothing.
     let sent: &[u8] = if sent.is_empty() { b"{}" } else { &sent };
     Ok(serde_json::from_slice(sent)?)
 }
@@ -160,7 +161,7 @@ async fn version(Of(state): Ours, Extension(scope): Extension<Scope>) -> Answer 
         let one = |(id, place): (usize, &Place)| {
             let name = place.folder.file_name().unwrap_or(place.folder.as_os_str()).to_string_lossy();
             let mut repo = json!({"id": id, "name": name, "folder": place.folder.to_string_lossy()});
-            // One that can't be read, as it was moved away, hides no other.
+            // A repository that can't be read, as it was moved away, hides no other.
             match place.policy() {
                 Ok(policy) => repo["policy"] = json!(policy),
                 Err(error) => repo["error"] = json!(error.message),
@@ -183,7 +184,7 @@ async fn openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
 }
 
-/// Trades a code for its token.
+/// Exchanges a code for its token.
 async fn enter(Of(state): Ours, headers: HeaderMap, sent: Sent) -> Answer {
     #[derive(Deserialize)]
     struct Given {
@@ -196,7 +197,7 @@ async fn enter(Of(state): Ours, headers: HeaderMap, sent: Sent) -> Answer {
     Ok(Json(json!({"token": state.keys.token(scope), "scope": scope})).into_response())
 }
 
-/// A code for another browser.
+/// Answers with a code for another browser.
 async fn code(Of(state): Ours, sent: Sent) -> Answer {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -214,7 +215,7 @@ async fn branches(Of(state): Ours, asked: Asked<Repo>) -> Answer {
     state.place(Some(repo))?;
     let found = state.branches(repo).await?;
     let length = found.length().to_string();
-    // Written a piece at a time, as the client takes it, of what all who ask share.
+    // The answer is written a piece at a time, as the client reads it, from a value that all requests share.
     let pieces = stream::unfold((found, 0), async |(found, from)| {
         let (text, taken) = found.piece(from, PIECE);
         (taken > 0).then(|| (Ok::<_, Infallible>(text), (found, from + taken)))
@@ -268,7 +269,7 @@ async fn run(Of(state): Ours, named: Named, asked: Asked<Repo>) -> Answer {
     Ok(Json(reading(move || place.run(&branch)).await?).into_response())
 }
 
-/// Refuses where nothing may be written: by this server, or here (W15).
+/// Refuses if nothing may be written: by this server, or in this repository (W15).
 pub fn writable(state: &State, place: &Place) -> Result<(), Failed> {
     if state.served.read_only {
         return Err(Failed::refused("this server is read-only"));

@@ -1,7 +1,8 @@
 //! Runs of the shared contract: read from the library's projection, written by `git aynig flow`.
 //!
-//! An answer is projected after its own write, so it includes it. A run is found in whichever repository is served.
-//! What a request says is read by its type; keys that are not known are passed by, as the contract has it. Implements W5.
+//! An answer is projected after the write that it answers, and so includes it. A run is found in whichever
+//! repository has it. A request's body is read by its type; unknown keys are ignored, as the contract
+//! demands. Implements W5.
 
 use crate::fail::Failed;
 use crate::paging::{self, Wanted};
@@ -27,30 +28,31 @@ use std::path::{Path as File, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, PoisonError};
 
-/// Two parts of a path.
+/// The two named parts of a path.
 pub type Pair = Result<Path<(String, String)>, PathRejection>;
 
-/// An id of the contract, or nothing has it.
+/// Reads an id of the contract. A text that is no id counts as the id of nothing.
 pub fn id<T: FromStr>(text: &str, what: &str) -> Result<T, Failed> {
     text.parse().map_err(|_| Failed::unknown(format!("there is no such {what}")))
 }
 
 impl State {
-    /// The repository that a run is in.
+    /// Returns the repository that has a run.
     pub fn place_of(&self, run: RunId) -> Result<&Place, Failed> {
         let mut missing = Failed::unknown("there is no such run");
         for place in &self.served.places {
             match place.has_flow(run) {
                 Ok(true) => return Ok(place),
                 Ok(false) => {}
-                // Another place may have it.
+                // Another repository may have the run.
                 Err(error) => missing = Failed::from(error),
             }
         }
         Err(missing)
     }
 
-    /// Asks each place, and tells which could not answer; where none could, that is the answer.
+    /// Asks each repository, and returns the answers and the failures. If every one failed, the last failure
+    /// is the answer.
     pub fn each_place<T, E>(
         &self,
         ask: impl Fn(&Place) -> Result<T, E>,
@@ -74,19 +76,20 @@ impl State {
         }
     }
 
-    /// A run as it is now.
+    /// Returns the present state of a run.
     pub fn run(&self, run: RunId) -> Result<RunState, Failed> {
         Ok(self.place_of(run)?.flow(run, self.served.data.as_deref())?)
     }
 
-    /// Does something about a flow, in the repository that it is in, and gives the object that was printed.
+    /// Runs a subcommand about a flow, in the repository that has the flow, and returns the object that it
+    /// printed.
     pub fn flow(&self, run: RunId, verb: &[&str], words: &[OsString], input: &str) -> Result<Value, Failed> {
         let place = self.place_of(run)?;
         flow(self, place, verb, words, input)
     }
 }
 
-/// Calls `git aynig flow`.
+/// Runs a subcommand of `git aynig flow`, and returns the last object that it printed.
 pub fn flow(
     state: &State,
     place: &Place,
@@ -103,13 +106,13 @@ pub fn flow(
     if finished.status.success() && finished.stdout.bytes.is_empty() {
         return Ok(Value::Null);
     }
-    // Objects before the last say what else became of it.
+    // Objects before the last one say what else changed.
     let mut lines = finished.stdout.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     match (finished.status.success(), lines.next_back().map(serde_json::from_slice)) {
         (true, Some(Ok(object))) => Ok(object),
         (true, Some(Err(_)) | None) => written(&finished),
         (false, _) => Err(match finished.status.code() {
-            // What is there forbids it, or it is not there: neither is a matter of rights.
+            // The present state forbids it, or what it names is missing: neither is a matter of rights.
             Some(2) => refused(&finished).into_conflict(),
             Some(_) | None => refused(&finished),
         }),
@@ -126,7 +129,7 @@ fn last(words: &mut Vec<OsString>, rest: &[&str]) {
     words.extend(rest.iter().map(OsString::from));
 }
 
-/// An answer with what could not be read beside it, where there is such.
+/// Returns an answer that also lists what could not be read, if there is any.
 pub fn and_failed(mut answer: Value, failed: Vec<Value>) -> Value {
     if !failed.is_empty() {
         answer["failed"] = Value::Array(failed);
@@ -134,7 +137,7 @@ pub fn and_failed(mut answer: Value, failed: Vec<Value>) -> Value {
     answer
 }
 
-/// All runs, of all repositories; what can't be read hides no other.
+/// Answers with all runs of all repositories; one that can't be read hides no other.
 pub async fn list(Of(state): Ours) -> Answer {
     let runs = reading(move || {
         let (mut runs, mut names) = (Vec::new(), Map::new());
@@ -146,7 +149,7 @@ pub async fn list(Of(state): Ours) -> Answer {
                     names.insert(id.to_string(), json!(found.name));
                     runs.push(found.run);
                 }
-                // Removed meanwhile.
+                // The run was removed in between.
                 Err(error) if error.cause == Cause::Unknown => {}
                 Err(error) => failed.push(json!({"runId": id, "error": error.message})),
             }
@@ -166,7 +169,7 @@ async fn whole(state: Arc<State>, id: RunId) -> Answer {
     Ok(Json(json!({"run": found.run, "name": found.name, "repo": repo})).into_response())
 }
 
-/// One run.
+/// Answers with one run.
 pub async fn get(Of(state): Ours, named: Named) -> Answer {
     let Path(run) = named?;
     whole(state, id(&run, "run")?).await
@@ -181,7 +184,8 @@ struct New {
     name: Option<String>,
 }
 
-/// The repository that a folder lies in, of those that are served, and the folder's path from its top; empty for that.
+/// Returns the repository, of those that are served, in which a folder lies, and the folder's path from its
+/// top; the path is empty for the top itself.
 fn holder<'a>(state: &'a State, cwd: Option<&str>) -> Result<(&'a Place, PathBuf), Failed> {
     let places = &state.served.places;
     let Some(cwd) = cwd.filter(|cwd| !cwd.trim().is_empty()) else { return Ok((&places[0], PathBuf::new())) };
@@ -191,12 +195,12 @@ fn holder<'a>(state: &'a State, cwd: Option<&str>) -> Result<(&'a Place, PathBuf
         let top = std::fs::canonicalize(&place.folder).ok()?;
         Some((place, folder.strip_prefix(top).ok()?.to_owned()))
     };
-    // Of one that lies in another the inner one is meant.
+    // If one repository lies in another, the inner one is meant.
     let found = places.iter().filter_map(below).min_by_key(|(_, below)| below.components().count());
     found.filter(|_| folder.is_dir()).ok_or_else(outside)
 }
 
-/// A new run.
+/// Creates a run.
 pub async fn create(Of(state): Ours, sent: Sent) -> Answer {
     let given: New = body(sent)?;
     let of = Arc::clone(&state);
@@ -232,8 +236,8 @@ struct RunChange {
     layout: Option<LayoutSent>,
 }
 
-/// A layout as a page sends it. The time is ours, and a position that is none is left out, so that the rest of the change
-/// holds.
+/// A layout as a page sends it. The server sets the time, and leaves out what is no position, so that the
+/// rest of the change is kept.
 #[derive(Debug, Deserialize)]
 struct LayoutSent {
     positions: Map<String, Value>,
@@ -255,7 +259,7 @@ struct Patched {
     patch: RunChange,
 }
 
-/// Changes a run; the answer is all of it.
+/// Changes a run, and answers with all of it.
 pub async fn patch(Of(state): Ours, named: Named, sent: Sent) -> Answer {
     let (Path(run), given) = (named?, body::<Patched>(sent)?.patch);
     let run: RunId = id(&run, "run")?;
@@ -302,7 +306,7 @@ pub async fn remove(Of(state): Ours, named: Named) -> Answer {
     Ok(Json(json!({"runId": run})).into_response())
 }
 
-/// A page of a run's events.
+/// Answers with a page of a run's events.
 pub async fn events(Of(state): Ours, named: Named, asked: Asked<Wanted>) -> Answer {
     let (Path(run), Query(asked)) = (named?, asked?);
     let run: RunId = id(&run, "run")?;
@@ -356,7 +360,7 @@ fn node_words(change: &NodeChange) -> Vec<OsString> {
     words
 }
 
-/// A new node.
+/// Adds a node.
 pub async fn add_node(Of(state): Ours, named: Named, sent: Sent) -> Answer {
     let (Path(run), NewNode { node: spec }) = (named?, body::<NewNode>(sent)?);
     let run: RunId = id(&run, "run")?;
@@ -391,7 +395,7 @@ fn node_of(state: &State, run: RunId, node: NodeId) -> Result<Value, Failed> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct NodePatched {
-    /// Of the state: its session is no setting.
+    /// A change of the state. Its `session` is dropped, as that is no setting.
     patch: Map<String, Value>,
     config: NodeChange,
 }
@@ -426,7 +430,7 @@ pub async fn patch_node(Of(state): Ours, named: Pair, sent: Sent) -> Answer {
     Ok(Json(json!({"node": node.await?})).into_response())
 }
 
-/// A verb about a node that is there.
+/// Runs a subcommand about a node, which has to exist.
 async fn about_node(state: Arc<State>, named: Pair, verb: &'static [&'static str]) -> Result<String, Failed> {
     let Path((run, text)) = named?;
     let (run, node): (RunId, NodeId) = (id(&run, "run")?, id(&text, "node")?);
@@ -451,12 +455,12 @@ async fn done(state: Arc<State>, named: Pair, verb: &'static [&'static str]) -> 
     Ok(Json(json!({"ok": true})).into_response())
 }
 
-/// Lets a node go on that was stopped.
+/// Clears a node's stop flag.
 pub async fn start(Of(state): Ours, named: Pair) -> Answer {
     done(state, named, &["start"]).await
 }
 
-/// Holds a node, and ends its turn.
+/// Sets a node's stop flag, and ends its turn.
 pub async fn stop(Of(state): Ours, named: Pair) -> Answer {
     done(state, named, &["stop"]).await
 }
@@ -466,7 +470,7 @@ pub async fn interrupt(Of(state): Ours, named: Pair) -> Answer {
     done(state, named, &["interrupt"]).await
 }
 
-/// Drops what waits for a node, and begins a new session.
+/// Drops the messages that wait for a node, and makes its next turn begin a new session.
 pub async fn reset(Of(state): Ours, named: Pair) -> Answer {
     done(state, named, &["reset"]).await
 }
@@ -487,7 +491,7 @@ pub async fn put_edge(Of(state): Ours, named: Named, sent: Sent) -> Answer {
         words.extend(edge.label.iter().map(|label| word("label", label)));
         last(&mut words, &[&run.to_string(), &edge.from.to_string(), &edge.to.to_string()]);
         let put = state.flow(run, &["edge", "add"], &words, "")?;
-        // Projected, so that who hears of it next hears of it.
+        // The run is projected at once, so that the next reader finds the edge.
         state.run(run)?;
         Ok::<_, Failed>(put["edge"].clone())
     });
@@ -521,7 +525,7 @@ struct Chat {
     interrupt: bool,
 }
 
-/// Says something to a node.
+/// Sends a message to a node.
 pub async fn chat(Of(state): Ours, named: Named, sent: Sent) -> Answer {
     let (Path(run), chat) = (named?, body::<Chat>(sent)?);
     let (run, node): (RunId, NodeId) = (id(&run, "run")?, id(&chat.node_id, "node")?);
@@ -539,7 +543,7 @@ pub async fn chat(Of(state): Ours, named: Named, sent: Sent) -> Answer {
     Ok(Json(json!({"messageId": sent["id"]})).into_response())
 }
 
-/// Beneath a folder of one that is served, without a link that leads out of it.
+/// Returns the real path of a folder if it is below the repository's folder, whichever links lead to it.
 pub fn inside(place: &Place, folder: &File) -> Option<std::path::PathBuf> {
     let top = std::fs::canonicalize(&place.folder).ok()?;
     std::fs::canonicalize(folder).ok().filter(|folder| folder.starts_with(&top))

@@ -1,7 +1,7 @@
-//! The socket that tells a page of changes: `{"type":"changed","repo":n,"heads":bool,"logs":bool}`, and nothing unasked
-//! at the start. A client that falls behind is told to look at everything.
+//! The socket that tells a page of changes: `{"type":"changed","repo":n,"heads":bool,"logs":bool}`, and
+//! nothing unasked at the start. A client that falls behind is told to read everything again.
 //!
-//! What comes in is read and thrown away, up to a limit. Implements W2 (to the page), W14 (frames).
+//! What a client sends is read and dropped, up to a limit. Implements W2 (to the page), W14 (frames).
 
 use crate::fail::Failed;
 use crate::guard::PROTOCOL;
@@ -21,14 +21,14 @@ use tokio::sync::broadcast::error::RecvError;
 const FRAME_MAX: usize = 1 << 20;
 /// Most sockets at a time.
 const SOCKETS_MAX: usize = 64;
-/// How often a page is asked whether it is there.
+/// How often the server checks that a page is still there.
 pub const PING_EVERY: Duration = Duration::from_secs(20);
-/// A page that takes nothing for so long is gone.
+/// How long a page may take to read a message before it counts as gone.
 pub const SEND_WITHIN: Duration = Duration::from_secs(10);
 
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// One of the sockets that are open.
+/// The right to one of the limited number of open sockets; it ends with the value.
 pub struct Place;
 
 impl Place {
@@ -47,19 +47,19 @@ impl Drop for Place {
 /// A request to become a socket.
 pub type UpgradeOf = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 
-/// Takes a place for one, with limits to its frames.
+/// Takes a place for a socket, and sets limits to its frames.
 pub fn upgrade(asked: UpgradeOf) -> Result<(WebSocketUpgrade, Place), Failed> {
     let upgrade = asked.map_err(|why| Failed::invalid(why.body_text()))?;
     let place = Place::take().ok_or_else(|| Failed::later("too many pages are open"))?;
     Ok((upgrade.max_message_size(FRAME_MAX).max_frame_size(FRAME_MAX), place))
 }
 
-/// Says that the server ends.
+/// Returns the frame that says that the server ends.
 pub fn closing_frame() -> Message {
     Message::Close(None)
 }
 
-/// Opens one.
+/// Opens a socket.
 pub async fn open(Of(state): Of<Arc<State>>, asked: UpgradeOf) -> Result<Response, Failed> {
     let (upgrade, place) = upgrade(asked)?;
     Ok(upgrade.protocols([PROTOCOL]).on_upgrade(move |socket| tell(state, socket, place)).into_response())
@@ -77,7 +77,7 @@ async fn tell(state: Arc<State>, mut socket: WebSocket, _place: Place) {
                 Ok(change) => text(&change),
                 Err(RecvError::Lagged(_)) => {
                     let all = (0..state.served.places.len()).map(|repo| Change { repo, heads: true, logs: true });
-                    // One frame for each place, after what was lost.
+                    // One frame for each repository stands for what was lost.
                     for change in all.skip(1) {
                         if !sent(&mut socket, text(&change)).await {
                             return;

@@ -1,4 +1,4 @@
-//! What a server has while it runs: places, keys, and who is told of changes.
+//! What a server has while it runs: the repositories, the keys, and the receivers of changes.
 
 use crate::keys::Keys;
 use crate::live::Live;
@@ -17,60 +17,61 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, broadcast, oneshot, watch};
 use tokio_rustls::TlsAcceptor;
 
-/// So long what was read of the branches is good where nothing changed: leases run on by the clock.
+/// How long what was read of the branches is good if nothing changed; not for longer, as leases run out by
+/// the clock.
 const FRESH: Duration = Duration::from_secs(10);
-/// A reader who is so many changes behind is told to look at everything.
+/// A socket that is this many changes behind is told to read everything again.
 const BEHIND_MAX: usize = 64;
-/// Most runs whose logs are known.
+/// Most runs of whose logs something is remembered.
 const KNOWN_MAX: usize = 32;
 
-/// What was asked for at the start.
+/// What was asked for at the start of the server.
 pub struct Served {
     pub places: Vec<Place>,
-    /// Where flows' logs are kept, where that was said.
+    /// Where flows' logs are stored, if that was given.
     pub data: Option<PathBuf>,
-    /// The program that writes.
+    /// The program that writes (`git-aynig`).
     pub program: PathBuf,
     pub read_only: bool,
     pub hosts: Vec<String>,
     pub origins: Vec<String>,
-    /// A page that others wrote.
+    /// A page that others wrote, if one is shown.
     pub ui: Option<Ui>,
-    /// How connections are made private, where they are.
+    /// What encrypts connections, if TLS is used.
     pub tls: Option<TlsAcceptor>,
 }
 
 impl Served {
-    /// What its addresses, and those of its sockets, begin with.
+    /// Returns the schemes of the server's addresses, and of its sockets.
     pub fn schemes(&self) -> (&'static str, &'static str) {
         if self.tls.is_some() { ("https", "wss") } else { ("http", "ws") }
     }
 }
 
-/// How the branches of a place stood when they were last read.
+/// The branches of a repository, and when they were read.
 #[derive(Default)]
 struct Read {
     at: Option<(u64, Instant)>,
     branches: Arc<AllBranches>,
 }
 
-/// A look at all branches of a place.
+/// A reading of all branches of a repository.
 type Look = Box<dyn FnOnce() + Send>;
 
-/// All of it.
+/// The state that all requests share.
 pub struct State {
     pub served: Served,
     pub keys: Keys,
-    /// Clients that are told of runs.
+    /// The clients of `/ws`.
     pub live: Live,
-    /// Changes, to every socket.
+    /// Sends every change to every socket.
     pub changes: broadcast::Sender<Change>,
     /// True once the server ends.
     pub closing: watch::Sender<bool>,
-    /// How often each place changed.
+    /// How often each repository changed.
     generations: Vec<AtomicU64>,
     read: Vec<Mutex<Read>>,
-    /// To the thread that looks at branches.
+    /// Sends readings to the thread that does them.
     looks: Sender<Look>,
     /// What is known of the logs of runs that were paged through.
     known: std::sync::Mutex<HashMap<RunId, Arc<std::sync::Mutex<Known>>>>,
@@ -85,18 +86,19 @@ impl State {
         Self { served, keys, live, changes, closing, generations, read, looks: looker(), known }
     }
 
-    /// Something changed in a place: what was read of it is old, and every page that looks is told.
+    /// Notes a change of a repository: what was read of it is out of date, and every open page is told.
     pub fn changed(&self, change: Change) {
         self.generations[change.repo].fetch_add(1, Ordering::SeqCst);
         let _ = self.changes.send(change);
     }
 
-    /// True while a page looks on: what looks at runs for all of them listens too.
+    /// True while a page is open. One receiver of changes does not count: the task that reads the runs for
+    /// all clients.
     pub fn looks_on(&self) -> bool {
         self.changes.receiver_count() > 1 || self.live.has_clients()
     }
 
-    /// What is known of a run's log. Of many runs none is kept for long.
+    /// Returns what is known of a run's log. Nothing is remembered for long if there are many runs.
     pub fn known(&self, run: RunId) -> Arc<std::sync::Mutex<Known>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= KNOWN_MAX && !known.contains_key(&run) {
@@ -105,15 +107,16 @@ impl State {
         Arc::clone(known.entry(run).or_default())
     }
 
-    /// How the branches of a place stand. Many who ask at once are answered by one look.
+    /// Returns the branches of a repository as they are now. Many requests at once are answered by one
+    /// reading.
     pub async fn branches(&self, repo: usize) -> Result<Arc<AllBranches>, Unanswered> {
         let mut read = self.read[repo].lock().await;
-        // Before the look: what changes during it is looked at again.
+        // Loaded before the reading: a change during it makes the result out of date.
         let now = self.generations[repo].load(Ordering::SeqCst);
         if read.at.is_some_and(|(generation, at)| generation == now && at.elapsed() < FRESH) {
             return Ok(Arc::clone(&read.branches));
         }
-        // What is old is not held beside what is new.
+        // The old value is dropped first, so that both are never in memory at once.
         *read = Read::default();
         let place = self.served.places[repo].clone();
         let (told, looked) = oneshot::channel();
@@ -124,7 +127,7 @@ impl State {
     }
 }
 
-/// Does what takes time, on a thread that may wait.
+/// Runs work that takes time on a thread that may block.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Unanswered> {
     tokio::task::spawn_blocking(work).await.map_err(|_| broken())
 }
@@ -134,11 +137,12 @@ fn broken() -> Unanswered {
     Unanswered { cause: aynig::served::Cause::Failed, message }
 }
 
-/// The thread that looks at all branches of a place: one for all looks, as what a look takes of memory stays its thread's.
+/// Starts the thread that reads all branches of a repository: one for all readings, as the memory that a
+/// reading takes stays with its thread.
 fn looker() -> Sender<Look> {
     let (looks, asked) = std::sync::mpsc::channel::<Look>();
     std::thread::spawn(move || {
-        // One that breaks off is told as such to who asked, and ends no other.
+        // A reading that panics is reported to its caller, and does not end the thread.
         asked.into_iter().for_each(|look| _ = std::panic::catch_unwind(AssertUnwindSafe(look)));
     });
     looks

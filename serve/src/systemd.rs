@@ -1,13 +1,14 @@
-//! What a supervisor as systemd hands over and is told: the socket that it holds, and that the server is ready.
+//! What a supervisor such as systemd hands over, and what it is told: the socket that it holds, and that the
+//! server is ready.
 //!
-//! With its socket a start is the first request's, and none is lost while the server is started again. Implements W4
-//! (socket activation, `sd_notify`).
+//! If the supervisor holds the socket, the first request starts the server, and no request is lost while it
+//! restarts. Implements W4 (socket activation, `sd_notify`).
 
 use crate::Stopped;
 use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
 
-/// The socket that was handed over, if one was to this process.
+/// Returns the socket that was handed over to this process, if there is one.
 pub fn listener() -> Result<Option<TcpListener>, Stopped> {
     let taken = listenfd::ListenFd::from_env().take_tcp_listener(0);
     taken.map_err(|error| {
@@ -15,7 +16,7 @@ pub fn listener() -> Result<Option<TcpListener>, Stopped> {
     })
 }
 
-/// Tells the supervisor, if there is one; that it does not hear is no failure.
+/// Tells the supervisor, if there is one; it is no failure if the supervisor does not listen.
 pub fn say(word: &str) {
     let Some(place) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let Ok(socket) = UnixDatagram::unbound() else { return };

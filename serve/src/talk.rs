@@ -1,7 +1,7 @@
-//! What people say: messages, answers, pauses; and what is asked of them.
+//! What people say to branches: messages, answers and pauses; and the questions that wait for them.
 //!
-//! Read from the library, as `--json` prints it; said by the verb itself. Implements W7 (`send`, `answer`, `pause`,
-//! `resume`, questions).
+//! What is read comes from the library, as `--json` prints it; what people say is passed to the verb itself.
+//! Implements W7 (`send`, `answer`, `pause`, `resume`, questions).
 
 use crate::fail::Failed;
 use crate::routes::{Answer, Asked, Named, Ours, Repo, Sent, body, reading, writable};
@@ -15,47 +15,47 @@ use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::Path as File;
 
-/// The longest text that goes by an argument: less than Linux takes in one.
+/// The longest text that is passed as an argument, in bytes: less than Linux allows for one.
 const ARGUMENT_MAX: usize = 96 << 10;
 
-/// `send`.
+/// The body of `send`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToSend {
     text: String,
-    /// What kind of message it is; `message` where nothing is said.
+    /// The kind of message; `message` if `None`.
     kind: Option<String>,
 }
 
-/// `answer`.
+/// The body of `answer`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToAnswer {
     choice: String,
-    /// A word to go with it.
+    /// A text that goes with the choice; empty for none.
     #[serde(default)]
     message: String,
-    /// The question; that of the branch where nothing is said.
+    /// The question's id; the question of the branch if `None`.
     question: Option<String>,
-    /// The commit that was looked at.
+    /// The commit that the person looked at.
     seen: Option<String>,
 }
 
-/// `pause`.
+/// The body of `pause`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToPause {
     #[serde(default)]
     patterns: Vec<String>,
-    /// Why.
+    /// The reason for the pause; empty for none.
     #[serde(default)]
     message: String,
-    /// Also end what runs.
+    /// Whether runs that are under way are ended, too.
     #[serde(default)]
     stop: bool,
 }
 
-/// `pause`, of one branch.
+/// The body of `pause` for one branch.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToPauseOne {
@@ -65,19 +65,19 @@ pub struct ToPauseOne {
     stop: bool,
 }
 
-/// `resume`.
+/// The body of `resume`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToResume {
-    /// These pauses; the caller's own where nothing is said.
+    /// The pauses to end; the caller's own if empty.
     #[serde(default)]
     ids: Vec<String>,
-    /// Those of others too.
+    /// Whether the pauses of others end, too.
     #[serde(default)]
     all: bool,
 }
 
-/// `resume`, of one branch.
+/// The body of `resume` for one branch.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToResumeOne {}
@@ -90,7 +90,7 @@ fn said(flag: &str, text: &str) -> Result<Option<OsString>, Failed> {
     }
 }
 
-/// Says something to a branch, which hears it when it takes messages in.
+/// Sends a message to a branch, which receives it when it next takes messages in.
 pub async fn send(Of(state): Ours, named: Named, at: Asked<Repo>, sent: Sent) -> Answer {
     let (place, Path(branch), given) = (state.place(at?.repo)?, named?, body::<ToSend>(sent)?);
     let sent = reading(move || {
@@ -124,14 +124,14 @@ pub async fn answer(Of(state): Ours, named: Named, at: Asked<Repo>, sent: Sent) 
     Ok(Json(answered.await?).into_response())
 }
 
-/// What waits for an answer.
+/// Answers with the open questions.
 pub async fn questions(Of(state): Ours, at: Asked<Repo>) -> Answer {
     let place = state.place(at?.repo)?;
     let questions = reading(move || place.questions()).await?;
     Ok(Json(json!({"questions": questions})).into_response())
 }
 
-/// The work that a question is about, as a difference.
+/// Answers with the diff of the work that a question is about.
 pub async fn asked_about(Of(state): Ours, named: Named, at: Asked<Repo>) -> Answer {
     let (place, Path(id)) = (state.place(at?.repo)?, named?);
     let found = reading(move || {
@@ -144,7 +144,7 @@ pub async fn asked_about(Of(state): Ours, named: Named, at: Asked<Repo>) -> Answ
     Ok(Json(found.await?).into_response())
 }
 
-/// What is held.
+/// Answers with the pauses.
 pub async fn pauses(Of(state): Ours, at: Asked<Repo>) -> Answer {
     let place = state.place(at?.repo)?;
     let (pauses, own) = reading(move || place.pauses()).await?;
@@ -174,7 +174,7 @@ fn release(program: &File, place: &Place, ids: &[String], all: bool) -> Result<V
     }
 }
 
-/// Holds branches; all of them where no pattern is given.
+/// Pauses branches; all of them if no pattern is given.
 pub async fn pause(Of(state): Ours, at: Asked<Repo>, sent: Sent) -> Answer {
     let (place, given) = (state.place(at?.repo)?, body::<ToPause>(sent)?);
     let paused = reading(move || {
@@ -184,7 +184,7 @@ pub async fn pause(Of(state): Ours, at: Asked<Repo>, sent: Sent) -> Answer {
     Ok(Json(paused.await?).into_response())
 }
 
-/// Takes pauses back.
+/// Ends pauses.
 pub async fn resume(Of(state): Ours, at: Asked<Repo>, sent: Sent) -> Answer {
     let (place, given) = (state.place(at?.repo)?, body::<ToResume>(sent)?);
     let resumed = reading(move || {
@@ -194,20 +194,20 @@ pub async fn resume(Of(state): Ours, at: Asked<Repo>, sent: Sent) -> Answer {
     Ok(Json(resumed.await?).into_response())
 }
 
-/// Holds one branch.
+/// Pauses one branch.
 pub async fn pause_one(Of(state): Ours, named: Named, at: Asked<Repo>, sent: Sent) -> Answer {
     let (place, Path(branch), given) = (state.place(at?.repo)?, named?, body::<ToPauseOne>(sent)?);
     let paused = reading(move || {
         writable(&state, &place)?;
         must_exist(&place, &branch)?;
-        // No branch's name has a character that means something in a pattern.
+        // A branch's name has no character with a meaning in a pattern.
         let given = ToPause { patterns: vec![branch], message: given.message, stop: given.stop };
         hold(&state.served.program, &place, &given)
     });
     Ok(Json(paused.await?).into_response())
 }
 
-/// Takes back what holds this branch alone.
+/// Ends the pauses that hold this branch alone.
 pub async fn resume_one(Of(state): Ours, named: Named, at: Asked<Repo>, sent: Sent) -> Answer {
     let (place, Path(branch), _) = (state.place(at?.repo)?, named?, body::<ToResumeOne>(sent)?);
     let resumed = reading(move || {

@@ -1,7 +1,8 @@
-//! TLS: the certificate and the key that were named at the start, and the greeting of each connection.
+//! TLS: the certificate and the key that were given at the start, and the handshake of each connection.
 //!
-//! Both are read once. What is wrong with them is said at the start, by name, and not to each browser that comes. Who
-//! greets slowly, or speaks without TLS, holds no connection for long. Implements W12 (TLS), W14 (time).
+//! Both files are read once. What is wrong with them is reported at the start, by name, and not to each
+//! browser. A client that is slow with the handshake, or speaks without TLS, can't hold a connection for
+//! long. Implements W12 (TLS), W14 (time).
 
 use crate::Stopped;
 use std::fs::File;
@@ -24,17 +25,17 @@ use x509_cert::time::{Time, Validity};
 
 /// Most bytes of either file.
 const FILE_MAX: u64 = 1 << 20;
-/// The greeting must be over by then.
+/// How long a handshake may take.
 const GREETED_WITHIN: Duration = Duration::from_secs(10);
 /// The first byte of every connection with TLS.
 const HANDSHAKE: u8 = 0x16;
-/// What is told to who speaks without TLS.
+/// The answer to a client that speaks without TLS.
 const IN_THE_CLEAR: &str = "{\"error\":\"this port speaks https alone\",\"code\":\"invalid\"}";
-/// Makes a certificate for a trial.
+/// A command that makes a certificate for a trial.
 const MADE: &str = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 365 -subj /CN=<host> -addext \
                     subjectAltName=DNS:<host> -keyout key.pem -out cert.pem";
 
-/// Reads both files, or says what is wrong with them.
+/// Reads the certificates and the key, or says what is wrong with them.
 pub fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor, Stopped> {
     let (cert_name, key_name) = (cert.display(), key.display());
     let chain = certificates(cert)?;
@@ -84,7 +85,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Stopped> {
         wrong(format!("'{shown}' holds no certificate in PEM"), hint)
     })?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-    // One whose times can't be read is judged by the browser that comes.
+    // A certificate whose times can't be read is left for the browser to judge.
     if let Some(Validity { not_before, not_after }) = chain.first().and_then(|own| validity(own)) {
         let judged = |why: String| Err(wrong(format!("the certificate in '{shown}' {why}"), MADE.to_owned()));
         if now > not_after.to_unix_duration().as_secs() {
@@ -104,7 +105,7 @@ fn validity(certificate: &[u8]) -> Option<Validity> {
     Certificate::from_der(certificate).ok().map(|certificate| certificate.tbs_certificate.validity)
 }
 
-/// The day of a time, as `YYYY-MM-DD`.
+/// Returns the day of a time, as `YYYY-MM-DD`.
 fn day(time: Time) -> String {
     let day = time.to_date_time();
     format!("{:04}-{:02}-{:02}", day.year(), day.month(), day.day())
@@ -112,7 +113,7 @@ fn day(time: Time) -> String {
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Stopped> {
     let (shown, (file, bytes)) = (path.display(), read(path)?);
-    // Not a pipe or a terminal, which has no other reader.
+    // Only a file is checked: a pipe or a terminal has no other reader.
     let mode = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|meta| meta.permissions().mode());
     if mode.is_some_and(|mode| mode & 0o077 != 0) {
         eprintln!("warning: others than you may read the key in '{shown}'\nhint: chmod 600 '{shown}'");
@@ -128,7 +129,7 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Stopped> {
     })
 }
 
-/// Greets a client; `None` where nothing came of that.
+/// Makes the handshake with a client; `None` if it fails.
 pub async fn greeted(tls: &TlsAcceptor, mut stream: TcpStream) -> Option<TlsStream<TcpStream>> {
     let greeting = async {
         let mut first = [0];
@@ -144,14 +145,14 @@ pub async fn greeted(tls: &TlsAcceptor, mut stream: TcpStream) -> Option<TlsStre
     tokio::time::timeout(GREETED_WITHIN, greeting).await.ok().flatten()
 }
 
-/// Tells who speaks without TLS.
+/// Answers a client that speaks without TLS.
 async fn in_the_clear(stream: &mut TcpStream) {
     let head =
         "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length:";
     let answer = format!("{head} {}\r\n\r\n{IN_THE_CLEAR}", IN_THE_CLEAR.len());
     let _ = stream.write_all(answer.as_bytes()).await;
     let _ = stream.shutdown().await;
-    // What is left unread would make the end a reset, and the answer be lost.
+    // Unread input would turn the close into a reset, and the client would lose the answer.
     let mut rest = [0; 4096];
     for _ in 0..16 {
         if !tokio::io::AsyncReadExt::read(stream, &mut rest).await.is_ok_and(|read| read > 0) {

@@ -1,8 +1,9 @@
-//! A page that others wrote, on a name of its own: `--ui <dir>`.
+//! A page that others wrote, on a host name of its own: `--ui <dir>`.
 //!
-//! It knows nothing of tokens, so it gets a cookie, which counts on that name alone: a random one below `localhost`. The
-//! printed address is ours: it trades the code by a POST. Its files are read once, at the start: regular ones, by exact
-//! name; what lies elsewhere is not there. Implements W13 (`--ui`).
+//! Such a page knows nothing of tokens, so its browser gets a cookie, which counts on that name alone: a
+//! random one below `localhost`. The printed address leads to a page of this program, which exchanges the
+//! code by a POST. The files are read once, at the start: only regular ones in the folder, served by their
+//! exact names. Implements W13 (`--ui`).
 
 use crate::Stopped;
 use crate::fail::Failed;
@@ -20,21 +21,21 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Where the code is traded for the cookie.
+/// The path at which the code is exchanged for the cookie.
 pub const ENTER: &str = "/.aynig/enter";
-/// The cookie.
+/// The name of the cookie.
 const COOKIE: &str = "aynig";
-/// Most files, and most bytes of all together.
+/// Most files, and most bytes of all files together.
 const FILES_MAX: usize = 10_000;
 const BYTES_MAX: usize = 128 << 20;
 
-/// What a browser may do for a page that is not ours.
+/// What a browser may do for a page that others wrote.
 pub const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; \
                           base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// A page of others.
+/// A page that others wrote.
 pub struct Ui {
-    /// The name that it is on, with the port.
+    /// The host name on which it is served, with the port.
     pub host: String,
     files: HashMap<String, File>,
 }
@@ -64,7 +65,7 @@ fn kind(name: &str) -> &'static str {
 }
 
 impl Ui {
-    /// Reads a folder.
+    /// Reads the files of a folder.
     pub fn read(folder: &Path, port: u16) -> Result<Self, Stopped> {
         let shown = folder.display();
         let failed = |error: std::io::Error| Stopped::new(128, format!("cannot read '{shown}': {error}"));
@@ -99,7 +100,7 @@ impl Ui {
         }
     }
 
-    /// The token that its cookie holds, on its own name.
+    /// Returns the token in the cookie of a request; `None` on any other host.
     pub fn token<'a>(&self, host: &str, headers: &'a HeaderMap) -> Option<&'a str> {
         let cookies = headers.get_all(header::COOKIE).iter().filter(|_| host == self.host);
         let pairs = cookies.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(';'));
@@ -121,21 +122,22 @@ impl Ui {
     }
 }
 
-/// A file of the page of others, where this is asked for on its name.
+/// Returns a file of the page that others wrote; `None` if the request is not for its host, or there is no
+/// such file.
 pub fn found(ui: Option<&Ui>, headers: &HeaderMap, path: &str) -> Option<Response> {
     let ui = ui?;
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     if host == Some(ui.host.as_str()) { ui.file(path, headers) } else { None }
 }
 
-/// What is nowhere else.
+/// Answers any other path: with a file of the page that others wrote, or with a failure.
 pub async fn rest(Of(state): Ours, method: Method, uri: Uri, headers: HeaderMap) -> Response {
     let is_asked = method == Method::GET || method == Method::HEAD;
     let file = if is_asked { found(state.served.ui.as_ref(), &headers, uri.path()) } else { None };
     file.unwrap_or_else(|| Failed::unknown("there is nothing here").into_response())
 }
 
-/// The page that trades the code.
+/// Answers with the page that exchanges the code.
 pub async fn door(Of(state): Ours) -> Response {
     match state.served.ui {
         Some(_) => crate::page::door(),
@@ -143,7 +145,7 @@ pub async fn door(Of(state): Ours) -> Response {
     }
 }
 
-/// Trades a code for the cookie.
+/// Exchanges a code for the cookie.
 pub async fn enter(Of(state): Ours, headers: HeaderMap, sent: Sent) -> Answer {
     #[derive(Deserialize)]
     struct Given {

@@ -1,8 +1,9 @@
-//! What changes a repository, and what Git itself prints: asked of `git-aynig`, as a person would.
+//! Runs subcommands (verbs) of `git-aynig`, as a person would: all that change a repository, and those that
+//! print what Git itself prints.
 //!
-//! So it has its locks, its words and the commands that mend, and a chain that it starts is its own; nothing is left
-//! to this process. Names are passed whole, texts by `=` or standard input: none is ever taken for an option.
-//! Implements W3 (nothing runs here), W7 (verbs).
+//! So a change takes the program's locks and comes with its messages and hints, and a chain that a verb
+//! starts does not depend on this process. Names are passed as whole arguments, texts after `=` or on
+//! standard input, so none can be taken for an option. Implements W3 (nothing runs here), W7 (verbs).
 
 use crate::Stopped;
 use crate::fail::Failed;
@@ -19,22 +20,22 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The program that writes.
+/// The program that performs the verbs.
 const PROGRAM: &str = "git-aynig";
-/// Longest argument, in bytes: a system takes 128 KiB.
+/// The longest argument, in bytes: a system allows 128 KiB.
 const WORD_MAX: usize = 96 << 10;
-/// Most verbs at a time: looks have threads of their own besides.
+/// Most verbs at a time; reading from the library has threads of its own.
 const VERBS_MAX: usize = 8;
-/// It has so long.
+/// How long a verb may take.
 const VERB_MAX: Duration = Duration::from_secs(60);
-/// Most of a difference that is shown, in bytes.
+/// Most bytes of a diff that are shown.
 const DIFF_MAX: usize = 1 << 20;
 /// The shortest id of a run, or of a commit.
 const ID_MIN: usize = 32;
-/// Most of what a verb says.
+/// Most bytes that are read of a verb's standard error.
 const SAID_MAX: usize = 64 << 10;
 
-/// Finds the program: beside this one, or on PATH.
+/// Finds the program: beside this one, or else on PATH.
 pub fn program() -> Result<PathBuf, Stopped> {
     let beside = std::env::current_exe().and_then(std::fs::canonicalize).ok();
     let beside = beside.map(|here| here.with_file_name(PROGRAM)).filter(|program| program.is_file());
@@ -49,7 +50,7 @@ pub fn program() -> Result<PathBuf, Stopped> {
     beside.or_else(on_path).ok_or_else(missing)
 }
 
-/// `set-state`.
+/// The body of `set-state`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetState {
@@ -60,20 +61,20 @@ pub struct SetState {
     trailers: Vec<String>,
     #[serde(default)]
     keep_trailers: bool,
-    /// Make the branch where there is none.
+    /// Whether to create the branch if it does not exist.
     #[serde(default)]
     create: bool,
 }
 
-/// `retry`, `cancel`.
+/// The body of `retry` and of `cancel`: nothing.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retry {}
 
-/// Verbs that are under way.
+/// The number of verbs that are under way.
 static TURNS: AtomicUsize = AtomicUsize::new(0);
 
-/// A verb that is under way; it ends with the value.
+/// The right to run one of the limited number of verbs; it ends with the value.
 struct Turn;
 
 impl Turn {
@@ -90,19 +91,19 @@ impl Drop for Turn {
     }
 }
 
-/// Runs a verb that writes in a place.
+/// Runs a verb that writes to a repository.
 pub fn called(program: &Path, place: &Place, words: &[OsString], input: &[u8]) -> Result<Finished, Failed> {
     let finished = started(program, place, words, input);
     place.wrote();
     finished
 }
 
-/// Runs a verb that only looks.
+/// Runs a verb that only reads.
 pub fn looked(program: &Path, place: &Place, words: &[OsString]) -> Result<Finished, Failed> {
     started(program, place, words, b"")
 }
 
-/// Runs a verb; nothing of a run, nor of another repository, is in its environment.
+/// Runs a verb. Its environment has nothing of a run or of another repository.
 fn started(program: &Path, place: &Place, words: &[OsString], input: &[u8]) -> Result<Finished, Failed> {
     let _turn = Turn::take()?;
     let mut command = Command::new(program);
@@ -124,7 +125,7 @@ fn started(program: &Path, place: &Place, words: &[OsString], input: &[u8]) -> R
     bounded.run().map_err(|error| Failed::broken(format!("cannot start '{PROGRAM}': {error}")))
 }
 
-/// What a verb said that did not do what it was asked.
+/// Returns the failure for a verb that did not do what it was asked, with the verb's own message and hint.
 pub fn refused(finished: &Finished) -> Failed {
     let said = String::from_utf8_lossy(&finished.stderr.bytes);
     let of = |prefix: &str| {
@@ -140,13 +141,14 @@ pub fn refused(finished: &Finished) -> Failed {
         Some(129) => Failed::invalid(error),
         Some(2) => Failed::refused(error),
         Some(75) | None => Failed::later(error),
-        // Another has the branch, it is in no such state, local work is in the way.
+        // For example, another process holds the branch, the branch's state does not allow the verb, or local
+        // work is in the way.
         Some(_) => Failed::held(error),
     };
     failed.hint(hint)
 }
 
-/// The object that a verb printed; what it said besides stands in `said`.
+/// Returns the object that a verb printed, or the verb's failure if it printed none.
 pub fn written(finished: &Finished) -> Result<Value, Failed> {
     match serde_json::from_slice::<Value>(&finished.stdout.bytes) {
         Ok(object) if object.is_object() => Ok(object),
@@ -154,14 +156,14 @@ pub fn written(finished: &Finished) -> Result<Value, Failed> {
     }
 }
 
-/// The objects that a verb printed, one a line.
+/// Returns the objects that a verb printed, one per line.
 pub fn lines(finished: &Finished) -> Result<Vec<Value>, Failed> {
     let lines = finished.stdout.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let lines: Result<Vec<Value>, _> = lines.map(serde_json::from_slice).collect();
     lines.map_err(|error| Failed::broken(format!("'{PROGRAM}' printed no JSON: {error}")))
 }
 
-/// Refuses what no argument can hold.
+/// Refuses words that can't be passed as arguments: with a NUL byte, or too long.
 pub fn texts(words: &[OsString]) -> Result<(), Failed> {
     if words.iter().any(|word| word.as_encoded_bytes().contains(&0)) {
         return Err(Failed::invalid("a NUL byte"));
@@ -174,7 +176,7 @@ pub fn texts(words: &[OsString]) -> Result<(), Failed> {
     }
 }
 
-/// Only a new event makes a branch, and only where that is meant.
+/// Refuses a branch that does not exist: only a new event creates a branch, and only if the request says so.
 pub fn must_exist(place: &Place, branch: &str) -> Result<(), Failed> {
     place.branch(branch)?;
     Ok(())
@@ -200,7 +202,7 @@ pub fn set_state(program: &Path, place: &Place, branch: &str, given: &SetState) 
     written(&called(program, place, &words, given.message.as_bytes())?)
 }
 
-/// A verb about one branch.
+/// Runs a verb that takes only a branch.
 pub fn plain(verb: &str, program: &Path, place: &Place, branch: &str, _: &Retry) -> Result<Value, Failed> {
     let name = whole(branch)?;
     must_exist(place, branch)?;
@@ -208,7 +210,7 @@ pub fn plain(verb: &str, program: &Path, place: &Place, branch: &str, _: &Retry)
     written(&called(program, place, &words, b"")?)
 }
 
-/// What runs used, by one of `branch`, `state`, `model` and `day`: the lines of `usage --json`.
+/// Returns what runs used, grouped by `branch`, `state`, `model` or `day`: the lines of `usage --json`.
 pub fn usage(program: &Path, place: &Place, by: Option<&str>) -> Result<Value, Failed> {
     let by = match by {
         None => None,
@@ -223,12 +225,13 @@ pub fn usage(program: &Path, place: &Place, by: Option<&str>) -> Result<Value, F
     Ok(json!({"usage": lines(&finished)?}))
 }
 
-/// What a run of a branch changed, as `git diff` prints it: the one that is named, else its latest.
+/// Returns what a run of a branch changed, as `git diff` prints it: the run that is named, or else the
+/// latest.
 pub fn diff(program: &Path, place: &Place, branch: &str, run: Option<&str>) -> Result<Value, Failed> {
     let name = whole(branch)?;
     must_exist(place, branch)?;
     match run {
-        // As long as an id is: nothing else that a word may mean to 'diff' is meant.
+        // Only a word as long as an id is passed, so that it can't be anything else that `diff` takes.
         Some(run) if is_id(run) => asked(program, place, branch, run.into()),
         Some(run) => Err(Failed::invalid(format!("'{}' is no run's id", run.escape_debug()))),
         None => asked(program, place, branch, name),
@@ -240,7 +243,7 @@ fn is_id(run: &str) -> bool {
     is_one && run.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
-/// What a branch's run, or the work that a question of it is about, changed.
+/// Returns the diff of a branch's run, or of the work that a question of the branch is about.
 pub fn asked(program: &Path, place: &Place, branch: &str, what: OsString) -> Result<Value, Failed> {
     let options = [
         "--no-color",
@@ -266,8 +269,9 @@ pub fn asked(program: &Path, place: &Place, branch: &str, what: OsString) -> Res
     }))
 }
 
-/// Opens an address in the user's browser; that there is none is no failure. Everybody may read what a process is
-/// called with, and the address has a code in it: the browser finds it in a file that only the user can read.
+/// Opens an address in the user's browser; it is no failure if there is none. Every user can see the
+/// arguments of a process, and the address contains a code: so the browser gets it from a file that only this
+/// user can read.
 pub fn open_browser(address: &str) {
     let address = address.to_owned();
     std::thread::spawn(move || {
@@ -291,7 +295,7 @@ fn opened(address: &str) -> std::io::Result<bool> {
         ..Bounded::new(command)
     };
     let is_open = bounded.run().is_ok_and(|ended| ended.status.success());
-    // The opener returns before the browser has read it.
+    // The opener returns before the browser has read the file.
     std::thread::sleep(Duration::from_secs(5));
     std::fs::remove_file(&path)?;
     Ok(is_open)

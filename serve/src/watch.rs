@@ -1,10 +1,10 @@
-//! Changes of a repository, noticed as they happen and by a look every second for what the system does not tell of
-//! (network file systems).
+//! Changes of a repository, noticed as the system reports them, and by a check every second for what it does
+//! not report (on network file systems).
 //!
-//! What counts is where refs and logs lie: `refs/`, `packed-refs`, `reftable/`, `HEAD`, and the folder of logs. A change
-//! is told at once; what follows within a moment is one more. A folder of logs that is not there yet is waited for in the
-//! folders above it. A remote is asked every few seconds while a page looks on.
-//! Implements W2 (noticing).
+//! Watched are the places of refs and logs: `refs/`, `packed-refs`, `reftable/`, `HEAD`, and the folder of
+//! logs. A change is passed on at once; what follows within a moment is passed on as one more. If the folder
+//! of logs does not exist yet, the folders above it are watched for it. A remote is asked every few seconds
+//! while a page is open. Implements W2 (noticing).
 
 use crate::state::State;
 use notify::event::{EventKind, ModifyKind};
@@ -16,63 +16,65 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 
-/// What follows one change within so long is told with it.
+/// How long changes are collected after one was passed on.
 const MOMENT: Duration = Duration::from_millis(40);
-/// How often there is a look.
+/// How often a repository is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often a remote is asked, while there is a page that looks on.
+/// How often a remote is asked while a page is open.
 const HEAR_EVERY: Duration = Duration::from_secs(5);
-/// The folder of logs and those that lead to it: it lies two below the working tree, or below the Git directory.
+/// The number of folders from the folder of logs up to the working tree or the Git directory, two above it.
 const LEADING: usize = 3;
 
-/// A change of a place.
+/// A change of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// Which place.
+    /// The number of the repository.
     pub repo: usize,
-    /// Refs may be others.
+    /// Whether refs may have changed.
     pub heads: bool,
-    /// Logs may be longer.
+    /// Whether logs may have grown.
     pub logs: bool,
 }
 
-/// What was heard of a place, until it is told.
+/// What the system reported of a repository and was not passed on yet.
 #[derive(Default)]
 struct Heard {
     heads: AtomicBool,
     logs: AtomicBool,
     any: Notify,
-    /// A folder by which the one of logs is reached was made, or is gone.
+    /// Notified when a folder that leads to the folder of logs, or that folder itself, was made or removed.
     way: Notify,
     gone: AtomicBool,
 }
 
-/// The watches; they end with the value.
+/// The watches of all repositories; they end with the value.
 pub struct Watches {
     _watchers: Vec<Arc<Mutex<System>>>,
 }
 
-/// What the system tells of a place.
+/// The watch of one repository by the system.
 struct System {
     watcher: Option<RecommendedWatcher>,
-    /// The folder of logs that is watched, by its number, or the one above it in which it is waited for: it may be made after
-    /// the start, and made anew.
+    /// The watched folder with its inode number: the folder of logs, or the nearest one above it while that
+    /// does not exist. The folder of logs may be made after the start, and made anew.
     logs: Option<(PathBuf, u64)>,
 }
 
 impl System {
-    /// Watches the folder of logs that is there now, or the nearest one above it; true where the system tells of what grows
-    /// in it. What went, and came back, is watched anew: it may bear the number that it had.
+    /// Watches the folder of logs, or the nearest existing one above it; true if it is the folder of logs, so
+    /// that the system reports what grows in it. If `is_gone`, the folder is watched anew: one that was
+    /// removed and made again may have its old number.
     fn follow(&mut self, watched: &Watched, is_gone: bool) -> bool {
         let Some(watcher) = &mut self.watcher else { return false };
         let mut is_gone = is_gone;
-        // One that is made while the one above it begins to be watched is not told of: it is looked for again.
+        // A folder that is made just before the one above it is watched is not reported, so it is looked for
+        // again.
         for _ in 0..=LEADING {
             let there = watched.nearest();
             if there == self.logs && !std::mem::take(&mut is_gone) {
                 break;
             }
-            // What is watched for its refs stays so.
+            // The Git directory stays watched for its refs.
             let of_logs = |(path, _): &(PathBuf, u64)| *path != watched.common_dir;
             if let Some((path, _)) = self.logs.take().filter(of_logs) {
                 let _ = watcher.unwatch(&path);
@@ -85,7 +87,7 @@ impl System {
     }
 }
 
-/// Begins to watch every place.
+/// Starts to watch every repository.
 pub fn begin(state: &Arc<State>) -> Watches {
     let one = |(repo, place): (usize, &aynig::served::Place)| {
         let heard = Arc::new(Heard::default());
@@ -101,7 +103,7 @@ pub fn begin(state: &Arc<State>) -> Watches {
     Watches { _watchers: state.served.places.iter().enumerate().map(one).collect() }
 }
 
-/// Tells what is heard at once, and what comes within a moment after that together.
+/// Passes changes on: the first at once, and those within a moment after it together.
 async fn tell(state: Weak<State>, repo: usize, heard: Arc<Heard>) {
     loop {
         heard.any.notified().await;
@@ -119,20 +121,22 @@ async fn tell(state: Weak<State>, repo: usize, heard: Arc<Heard>) {
     }
 }
 
-/// Hears what a remote has while a page looks on: what is new is a change of refs here.
+/// Asks the remote while a page is open. What is new there changes refs in this repository, which is noticed
+/// like any change.
 async fn hear(state: Weak<State>, repo: usize) {
     loop {
         tokio::time::sleep(HEAR_EVERY).await;
         let Some(state) = state.upgrade() else { return };
         if state.looks_on() {
             let place = state.served.places[repo].clone();
-            // What failed is told to those who ask.
+            // A failure is reported to the requests that need the remote.
             let _ = tokio::task::spawn_blocking(move || place.hear()).await;
         }
     }
 }
 
-/// Looks again and again, on a thread that may wait, and at once where the folder of logs may be another.
+/// Checks a repository again and again, on a thread that may block; at once if the folder of logs may have
+/// changed.
 async fn look(
     state: Weak<State>,
     repo: usize,
@@ -164,7 +168,7 @@ async fn look(
     }
 }
 
-/// Where a place's refs and logs lie.
+/// The places of a repository's refs and logs.
 #[derive(Clone)]
 struct Watched {
     common_dir: PathBuf,
@@ -172,7 +176,8 @@ struct Watched {
 }
 
 impl Watched {
-    /// The folder of logs, or the nearest above it that is there, with its number; none above the repository's.
+    /// Returns the folder of logs, or the nearest existing one above it, with its inode number; `None` if not
+    /// even the repository exists.
     fn nearest(&self) -> Option<(PathBuf, u64)> {
         self.logs.ancestors().take(LEADING).find_map(|folder| {
             let meta = folder.metadata().ok().filter(std::fs::Metadata::is_dir)?;
@@ -180,7 +185,7 @@ impl Watched {
         })
     }
 
-    /// Asks the system to tell; `None` where it can't.
+    /// Starts a watcher of the system; `None` if there is none.
     fn by_the_system(&self, heard: Arc<Heard>) -> Option<RecommendedWatcher> {
         let own = self.clone();
         let told = move |event: notify::Result<notify::Event>| {
@@ -189,7 +194,7 @@ impl Watched {
                 heard.gone.fetch_or(!matches!(&event, Ok(event) if event.kind.is_create()), Ordering::SeqCst);
                 heard.way.notify_one();
             }
-            // What failed was lost: it counts as a change.
+            // An error means that events were lost: it counts as a change.
             let (heads, logs) = match &event {
                 Ok(event) if matches!(event.kind, EventKind::Access(_)) => return,
                 Ok(event) => event.paths.iter().fold((false, false), |(heads, logs), path| {
@@ -214,7 +219,7 @@ impl Watched {
             (self.common_dir.join("reftable"), RecursiveMode::NonRecursive),
         ];
         for (path, mode) in places {
-            // One that is not there yet is found by looking.
+            // A folder that does not exist yet is covered by the checks.
             let _ = watcher.watch(&path, mode);
         }
         Some(watcher)
@@ -222,7 +227,7 @@ impl Watched {
 
     fn is_of_heads(&self, path: &Path) -> bool {
         let Ok(below) = path.strip_prefix(&self.common_dir) else { return false };
-        // A lock is no change: what it becomes is.
+        // A lock file is no change: what it is renamed to is one.
         if path.extension().is_some_and(|end| end == "lock") {
             return false;
         }
@@ -233,13 +238,13 @@ impl Watched {
     }
 }
 
-/// True where a name was made, removed, or is another's.
+/// True if a name was made, removed, or renamed.
 fn is_of_names(kind: EventKind) -> bool {
     matches!(kind, EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)))
 }
 
-/// What a look saw: when each folder of refs, and each file beside them, was changed. A ref that moves is renamed
-/// into its folder, which changes that.
+/// What a check saw: when each folder of refs, and each file beside them, was modified. A ref that moves is
+/// renamed into its folder, which modifies the folder.
 #[derive(Default)]
 struct Seen {
     folders: Vec<(PathBuf, Option<SystemTime>)>,
@@ -252,8 +257,8 @@ fn changed_at(path: &Path) -> Option<SystemTime> {
 }
 
 impl Seen {
-    /// Whether refs, and logs, are others than at the last look; sizes of logs are looked at where the system does not
-    /// tell of them.
+    /// Returns whether refs, and whether logs, differ from the last check. The sizes of logs are read only if
+    /// the system does not report what grows.
     fn look(&mut self, watched: &Watched, sizes: bool) -> (bool, bool) {
         let names = ["packed-refs", "HEAD", "reftable", "reftable/tables.list"];
         let files = names.map(|name| changed_at(&watched.common_dir.join(name))).to_vec();
@@ -278,7 +283,8 @@ impl Seen {
     }
 }
 
-/// When the folder was changed, and how long its newest files are together: one that grows does not change its folder.
+/// Returns when the folder was modified, and the size of its files together, as a file that grows does not
+/// modify its folder; the size is 0 unless asked for, and counts 4096 files at most.
 fn log_sizes(folder: &Path, sizes: bool) -> Option<(SystemTime, u64)> {
     let at = changed_at(folder)?;
     if !sizes {
@@ -296,7 +302,8 @@ mod tests {
     use std::time::Duration;
     use tokio::sync::Notify;
 
-    /// The system tells of it, soon; what it tells within a moment after that is the same.
+    /// True if the system reports a change soon; what it reports within a moment after that belongs to the
+    /// same change.
     async fn is_told(of: &Notify) -> bool {
         let told = tokio::time::timeout(Duration::from_secs(20), of.notified()).await.is_ok();
         while tokio::time::timeout(MOMENT, of.notified()).await.is_ok() {}
@@ -315,7 +322,7 @@ mod tests {
             std::fs::create_dir(logs).unwrap();
             assert!(is_told(&heard.way).await, "{round}: the folder");
             assert!(system.follow(&watched, false));
-            // What was told of the folder is not what it is about.
+            // What was reported of the folder itself is not what is tested.
             let _ = tokio::time::timeout(MOMENT, heard.any.notified()).await;
             std::fs::write(logs.join("job.stdout.log"), "a line\n").unwrap();
             assert!(is_told(&heard.any).await, "{round}: a line");
@@ -325,8 +332,8 @@ mod tests {
         }
     }
 
-    /// W2: the folder of logs is watched from the moment on at which the first run makes it, not from the next look on; where the
-    /// working tree has one and where the Git directory does.
+    /// W2: the folder of logs is watched from the moment at which the first run makes it, not only from the
+    /// next check on, both in the working tree and in the Git directory.
     #[test]
     fn w2_a_folder_of_logs_is_noticed_as_it_is_made() {
         let top = tempfile::tempdir().unwrap();

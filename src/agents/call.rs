@@ -1,4 +1,4 @@
-//! How a program is called: what a turn needs, and the arguments and environment that come of it.
+//! How a program is called: what a turn needs, and the arguments and the environment that follow from it.
 
 use super::Talk;
 use crate::contract::words::Provider;
@@ -6,88 +6,89 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-/// What a turn is to be.
+/// What a turn needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
-    /// The prompt, given on standard input whatever its length and first character.
+    /// The prompt, which is written to standard input whatever its length and first character.
     pub prompt: &'a str,
-    /// The folder that the program works in.
+    /// The folder in which the program works.
     pub cwd: &'a Path,
-    /// A folder of the turn's own, for temporary files.
+    /// A folder for temporary files that belongs to this turn.
     pub temporary: &'a Path,
-    /// The model, if one is configured. Programs do not remember it.
+    /// The model, if one is configured. It is given at each turn, as programs do not remember it.
     pub model: Option<&'a str>,
-    /// The session that goes on.
+    /// The session to resume, if any.
     pub resume: Resume<'a>,
     /// Whether every tool waits for a person.
     pub gated: bool,
-    /// Whether the program is confined from outside, with all that it starts.
+    /// Whether the program is confined from outside, with every process that it starts.
     pub confined: bool,
     /// Whether the branch's own settings for agents count.
     pub project_settings: bool,
-    /// The server of our own tools, if there is one.
+    /// The server of the flow's tools, if there is one.
     pub tools: Option<Tools<'a>>,
-    /// Further arguments, from protected configuration.
+    /// More arguments, from protected configuration.
     pub extra: &'a [String],
 }
 
-/// The session that a turn goes on with.
+/// The session that a turn resumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resume<'a> {
-    /// None: a new one.
+    /// No session: the turn begins a new one.
     New,
-    /// The one of this name.
+    /// The session of this name.
     Id(&'a str),
-    /// The one in this file, by its absolute path.
+    /// The session in this file, given by its absolute path.
     File(&'a Path),
 }
 
 /// A server of tools that speaks the Model Context Protocol on stdio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tools<'a> {
-    /// What it is called.
+    /// The name by which the program knows the server.
     pub name: &'a str,
-    /// Its program.
+    /// The program of the server.
     pub program: &'a str,
-    /// Its arguments.
+    /// The arguments of that program.
     pub args: &'a [String],
-    /// For gemini: the home whose settings name it.
+    /// For gemini: the home folder whose settings name the server.
     pub home: Option<&'a Path>,
 }
 
-/// How long a call of ours may take before a program gives it up: a person may be asked.
+/// How long a call of a flow's tool may take before the program gives it up; long, as a person may be asked.
 pub(super) const TOOL_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How long the server may take to come up, on a machine that has much to do.
+/// How long the server may take to start, on a busy machine.
 pub(super) const SERVER_TIME: Duration = Duration::from_secs(60);
 
-/// A program's call.
+/// A call of a program.
 pub struct Call {
-    /// Its arguments, without its name.
+    /// The arguments, without the program's name.
     pub args: Vec<OsString>,
-    /// What its environment has beside the caller's; `None` takes a variable away.
+    /// Changes to the caller's environment; `None` removes the variable.
     pub env: Vec<(&'static str, Option<OsString>)>,
-    /// What is said to it, and what its lines say.
+    /// The conversation with the program once it runs.
     pub talk: Box<dyn Talk>,
 }
 
-/// A tree that a provider would take settings or credentials from.
+/// A tree from which a provider's program would take settings or credentials.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{path}' of the branch can't be kept from {provider}: set 'aynig.provider.{provider}.projectSettings' where the repository is trusted with it"
 )]
 pub struct Refused {
-    /// Whose program.
+    /// The provider of the program.
     pub provider: Provider,
-    /// Which file.
+    /// The path of the file that it would read.
     pub path: String,
 }
 
-/// Arguments, put together.
+/// Returns words as arguments.
 pub(super) fn args<const N: usize>(words: [&str; N]) -> Vec<OsString> {
     words.into_iter().map(OsString::from).collect()
 }
 
-/// A folder for temporary files, which programs litter and leave.
+/// Returns the variable that puts temporary files into the turn's own folder, as programs leave such files
+/// behind.
 pub(super) fn temporary(turn: &Turn) -> (&'static str, Option<OsString>) {
     ("TMPDIR", Some(turn.temporary.into()))
 }

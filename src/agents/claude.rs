@@ -1,9 +1,10 @@
-//! `claude`: stream-json lines; asks through its permission tool on stdio where the node is gated.
+//! `claude`: stream-json lines; if the node is gated, it asks through its permission tool on stdio.
 //!
-//! The branch's own settings run hooks and key helpers, start servers and move the address that the key goes to, so
-//! `--setting-sources user --strict-mcp-config` is always there unless they are trusted; `--bare` and `--safe-mode` only
-//! seem to do it. Permission mode and model are not remembered, so both are given each time. A session is resumed by
-//! its file, whose place `session_file` tells: by id it is found from few directories. Implements N9, N9a.
+//! The branch's own settings run hooks and key helpers, start servers and change the address that the key is
+//! sent to. So `--strict-mcp-config` is always given, and `--setting-sources user` unless the branch's
+//! settings are trusted; `--bare` and `--safe-mode` only seem to have that effect. The program does not
+//! remember permission mode and model, so both are given each time. A session is resumed by its file (see
+//! `session_file`): by its id the program finds it only from few directories. Implements N9, N9a.
 
 use super::Talk;
 use super::call::{Call, Resume, SERVER_TIME, TOOL_TIME, Turn, args, temporary};
@@ -16,10 +17,10 @@ use crate::contract::time::Time;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// What it says of a session that there is not.
+/// What the program prints if a session does not exist.
 const LOST: [&str; 2] = ["No conversation found", "requires a valid session ID"];
 
-/// The call for a turn.
+/// Returns the call for a turn.
 pub fn turn(turn: &Turn) -> Call {
     let mut words = args(["-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"]);
     if !turn.project_settings {
@@ -37,7 +38,7 @@ pub fn turn(turn: &Turn) -> Call {
     if let Some(tools) = turn.tools {
         let server = json!({"command": tools.program, "args": tools.args});
         words.extend(args(["--mcp-config", &json!({"mcpServers": {tools.name: server}}).to_string()]));
-        // Our own tools have gates of their own.
+        // The flow's tools have gates of their own.
         allowed.push(format!("mcp__{}", tools.name));
     }
     if !allowed.is_empty() {
@@ -60,30 +61,31 @@ pub fn turn(turn: &Turn) -> Call {
     Call { args: words, env, talk: Box::new(Claude::new(turn.prompt, turn.gated)) }
 }
 
-/// The file of a session, which resumes it from any directory. `home` is what `CLAUDE_CONFIG_DIR` says, or
-/// `~/.claude`; `cwd` the directory that the program said it works in.
+/// Returns the file of a session, by which it is resumed from any directory; `None` for an id that is not a
+/// plain name. `home` is the value of `CLAUDE_CONFIG_DIR`, or `~/.claude`; `cwd` is the directory in which
+/// the program said it works.
 pub fn session_file(home: &Path, cwd: &str, id: &str) -> Option<PathBuf> {
-    // An id comes from a line: it is a name of a file, and no path.
+    // The id comes from the program's output: it has to be the name of a file, not a path.
     let plain = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let folder: String = cwd.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     plain.then(|| home.join("projects").join(folder).join(format!("{id}.jsonl")))
 }
 
-/// A conversation with it.
+/// A conversation with `claude`.
 #[derive(Debug)]
 pub struct Claude {
     prompt: String,
     gated: bool,
     told: Told,
-    /// What is asked and not answered yet, with the arguments.
+    /// The open requests for permission: the id of each, and the arguments of the tool.
     asked: Vec<(String, Value)>,
-    /// The kind of error that its made-up message told.
+    /// The kind of error that a message made up by the program reported.
     error: Option<String>,
     interrupts: u64,
 }
 
 impl Claude {
-    /// One that begins with this prompt; `gated` asks before each tool.
+    /// Returns a conversation that begins with this prompt; if `gated`, the program asks before each tool.
     pub fn new(prompt: &str, gated: bool) -> Self {
         let (told, asked) = (Told::default(), Vec::new());
         Self { prompt: prompt.to_owned(), gated, told, asked, error: None, interrupts: 0 }
@@ -102,7 +104,7 @@ impl Claude {
                 self.told.retries = Some(why.clone());
                 vec![Said::Retries(why)]
             }
-            // How much was thought is in what was thought.
+            // The number of thinking tokens is not reported, as the thoughts themselves are.
             "status" | "thinking_tokens" => vec![],
             other => vec![Said::Note(shown::line(format!("system {other}").as_bytes()))],
         }
@@ -121,7 +123,7 @@ impl Claude {
 
     fn assistant(&mut self, value: &Value) -> Vec<Said> {
         if let Some(error) = value["error"].as_str() {
-            // Its text is the verdict's, which follows.
+            // The verdict, which follows, has the text of this message.
             self.error = Some(error.to_owned());
             return vec![];
         }
@@ -183,7 +185,7 @@ impl Claude {
         let input = number(usage, "input_tokens") + number(usage, "cache_creation_input_tokens") + cached;
         let more = Spent { input, output: number(usage, "output_tokens"), cached, ..Spent::default() };
         self.told.spent.add(more);
-        // The price is the process's so far, not the turn's.
+        // The price is that of the process so far, not of the turn.
         self.told.spent.micro_usd = value["total_cost_usd"].as_f64().and_then(micro_usd);
         self.told.verdict = Some(self.verdict(value));
         said.into_iter().chain([Said::Over]).collect()

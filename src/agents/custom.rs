@@ -1,8 +1,10 @@
-//! `custom`: any program. `raw`: the prompt on standard input, everything that it prints is its message, its exit status
-//! the verdict. `jsonl`: the contract's events without their envelope, one a line; `message.assistant.final` ends a turn.
+//! `custom`: any program, in one of two protocols. `raw`: the prompt is written to standard input, everything
+//! that the program prints is its message, and its exit status is the verdict. `jsonl`: the program prints
+//! the contract's events without their envelope, one per line; `message.assistant.final` ends a turn.
 //!
-//! Lines to a jsonl program: `{"kind":"prompt","prompt","promptKind","turnId"}`, `{"type":"approval.resolved","approvalId",
-//! "resolution"}`, and `{"kind":"tool.result","toolId","result","error"?}` for a tool that it asked for. Implements N9.
+//! A jsonl program reads these lines: `{"kind":"prompt","prompt","promptKind","turnId"}`,
+//! `{"type":"approval.resolved","approvalId","resolution"}`, and
+//! `{"kind":"tool.result","toolId","result","error"?}` for a tool that it called. Implements N9.
 
 use super::Talk;
 use super::ending::{End, Ending, Exit, judge};
@@ -15,7 +17,7 @@ use crate::contract::prompt::PromptKind;
 use crate::contract::shown;
 use serde_json::{Value, json};
 
-/// What a program speaks.
+/// The protocol of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// Lines of JSON.
@@ -25,7 +27,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The protocol of this name, as configuration has it.
+    /// Returns the protocol that configuration calls by this name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "jsonl" => Some(Self::Jsonl),
@@ -35,7 +37,7 @@ impl Protocol {
     }
 }
 
-/// A conversation with it.
+/// A conversation with a custom program.
 #[derive(Debug)]
 pub struct Custom {
     protocol: Protocol,
@@ -47,7 +49,7 @@ pub struct Custom {
 }
 
 impl Custom {
-    /// One that begins with this prompt.
+    /// Returns a conversation that begins with this prompt.
     pub fn new(protocol: Protocol, prompt: &str, kind: PromptKind, turn: TurnId) -> Self {
         let (told, asked) = (Told::default(), Vec::new());
         Self { protocol, prompt: prompt.to_owned(), kind, turn, told, asked }
@@ -66,7 +68,7 @@ impl Custom {
             }
             "message.assistant.thinking.delta" => vec![Said::ThoughtPiece(text(value, "delta").to_owned())],
             "message.assistant.thinking.final" => vec![Said::Thought(text(value, "content").to_owned())],
-            // It is started at once, or asked about.
+            // A proposed tool is started at once or asked about, and reported then.
             "tool.proposed" => vec![],
             "tool.started" => vec![Said::ToolStarted {
                 id: text(tool, "id").to_owned(),
@@ -183,7 +185,8 @@ impl Talk for Custom {
     }
 }
 
-/// The text of a raw program: everything that it printed. (A jsonl program's is its last final.)
+/// Returns the text of a raw program: everything that it printed. (The text of a jsonl program is its last
+/// final message.)
 pub fn text_of(told: &Told) -> String {
     told.text.clone().unwrap_or_else(|| told.open.trim_end().to_owned())
 }

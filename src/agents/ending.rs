@@ -1,6 +1,7 @@
-//! How a turn ended: each way has a name, the program's own words, and what mends it.
+//! How a turn ended: each ending has a name, the program's own words, and what a person can do about it.
 //!
-//! Success is the last line's verdict and exit status 0. A stream without its last line was interrupted. Implements N9.
+//! A turn succeeded only if its last line says so and the exit status is 0. A stream without its last line
+//! counts as interrupted. Implements N9.
 
 use super::said::{Cause, Told, Verdict, Wait};
 use crate::contract::shown;
@@ -9,35 +10,35 @@ use crate::contract::words::Provider;
 /// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exit {
-    /// With this status.
+    /// It exited with this status.
     Code(i32),
-    /// By this signal.
+    /// A signal ended it.
     Signal(i32),
-    /// It was never started: there is no such program.
+    /// It was never started, as there is no program of this name.
     Missing(String),
     /// It could not be started, for this reason.
     NotStarted(String),
 }
 
-/// What the caller knows of a process that is gone.
+/// What the caller knows of a process that ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End<'a> {
-    /// How it ended.
+    /// How the process ended.
     pub exit: Exit,
-    /// The last of what it wrote to its standard error.
+    /// The last bytes that it wrote to standard error.
     pub stderr: &'a [u8],
-    /// Why the caller ended it, if it did.
+    /// Why the caller ended it, if the caller did.
     pub stopped: Option<Stop>,
 }
 
-/// Why a caller ends a program.
+/// Why a caller ended a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
     /// A person or the flow asked for it.
     Asked,
-    /// It said nothing for that many seconds.
+    /// The program printed nothing for that many seconds.
     Silence(u64),
-    /// The turn's time, that many seconds, was over.
+    /// The turn's time, that many seconds, ran out.
     Time(u64),
 }
 
@@ -45,51 +46,51 @@ pub enum Stop {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "`words` are the program's own")]
 pub enum Ending {
-    /// Well.
+    /// It succeeded.
     Completed,
-    /// It was stopped, or its stream ended without its last line.
+    /// It was stopped, or its output ended without the last line.
     Interrupted { words: String },
     /// There is no such program.
     MissingProgram { program: String },
-    /// The program is logged in no more, or its key is wrong.
+    /// The program is not logged in any more, or its key is wrong.
     LoginEnded { words: String },
-    /// What may be used is used up.
+    /// The quota is used up.
     Quota { words: String, wait: Wait },
-    /// The service has too much to do.
+    /// The service is overloaded.
     Overload { words: String, wait: Wait },
-    /// The service can't be reached, or broke off.
+    /// The service can't be reached, or broke the connection.
     Unreachable { words: String },
-    /// The service takes no such request.
+    /// The service refused the request.
     RequestRefused { words: String },
-    /// A limit that was set for the program.
+    /// The program reached a limit that was set for it.
     LimitReached { words: String },
-    /// There is no such session: the same turn goes into a new one.
+    /// The session does not exist: the same turn is to run in a new one.
     SessionLost { words: String },
-    /// The program can't work as it is set up.
+    /// The program can't work with its setup.
     Misconfigured { words: String },
-    /// It said nothing for that many seconds.
+    /// The program printed nothing for that many seconds.
     Silent { seconds: u64 },
-    /// The turn's time was over.
+    /// The turn's time, that many seconds, ran out.
     OutOfTime { seconds: u64 },
-    /// In another way.
+    /// It ended in any other way.
     Crashed { exit: Exit, words: String },
 }
 
 /// What is to be done after an ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing: it went well.
+    /// Nothing, as the turn succeeded.
     Nothing,
-    /// The same once more, in a new session.
+    /// The same turn runs again, in a new session.
     Afresh,
-    /// The same once more, after this.
+    /// The same turn runs again, after this wait.
     Later(Wait),
-    /// A person has to mend something first.
+    /// A person has to fix something first.
     Mend,
 }
 
 impl Ending {
-    /// Its name.
+    /// Returns the name of the ending.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -109,7 +110,7 @@ impl Ending {
         }
     }
 
-    /// What follows from it.
+    /// Returns what is to be done after it.
     pub fn next(&self) -> Next {
         match self {
             Self::Completed => Next::Nothing,
@@ -128,7 +129,7 @@ impl Ending {
         }
     }
 
-    /// The program's own words, where it had some.
+    /// Returns the program's own words; empty if it had none.
     pub fn words(&self) -> &str {
         match self {
             Self::Interrupted { words }
@@ -147,7 +148,7 @@ impl Ending {
         }
     }
 
-    /// What mends it, for a person; empty where nothing has to be.
+    /// Returns what a person can do about it; empty if nothing needs to be done.
     pub fn mend(&self, provider: Provider) -> String {
         match self {
             Self::Completed | Self::SessionLost { .. } => String::new(),
@@ -177,12 +178,13 @@ impl Ending {
     }
 }
 
-/// The exit statuses by which a program says that a signal ended it.
+/// True for the exit statuses by which a program says that a signal ended it.
 fn by_signal(code: i32) -> bool {
     [129, 130, 137, 143].contains(&code)
 }
 
-/// Judges an end by what the program told; `cause` reads its standard error and exit status where it told nothing.
+/// Judges an end by what the program reported. If it reported no verdict, `cause` judges its standard error
+/// and its exit status.
 pub(super) fn judge(told: &Told, end: &End, cause: impl Fn(&str, i32) -> Cause) -> Ending {
     let stderr = shown::tail(end.stderr);
     let code = match &end.exit {
@@ -225,7 +227,7 @@ fn of_cause(cause: &Cause, words: String, end: &End) -> Ending {
     }
 }
 
-/// The cause that a service's answer means: its HTTP status, and the words that came with it.
+/// Returns the cause that a service's answer means, by its HTTP status and the words that came with it.
 pub(super) fn of_status(status: Option<u64>, words: &str, wait: Wait) -> Cause {
     let says = |part: &str| words.to_ascii_lowercase().contains(part);
     let used_up = says("quota") || says("usage limit") || says("session limit") || says("hit your");

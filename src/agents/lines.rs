@@ -1,23 +1,23 @@
-//! A program's output, cut into lines: those that are too long are left out, and that is said.
+//! Cuts a program's output into lines. A line that is too long is left out, and reported as such.
 //!
-//! `feed` with what was read, in pieces of any size; `end` gives what came after the last line feed. A line is bytes:
-//! nothing is demanded of them.
+//! `feed` takes what was read, in pieces of any size; `end` returns what followed the last line feed. A line
+//! is any sequence of bytes.
 
-/// Most bytes of a line that is read as one.
+/// Most bytes of a line; a longer one is dropped.
 pub const LINE_MAX: usize = 16 << 20;
 
-/// A line, or what stands for one.
+/// A line, or the note that one was dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// One, without its line feed.
+    /// A whole line, without its line feed.
     Whole(Vec<u8>),
-    /// The last one, which no line feed ended.
+    /// The last line, if no line feed ended it.
     Torn(Vec<u8>),
-    /// One that was longer than is read: its bytes are counted and dropped.
+    /// A line longer than [`LINE_MAX`], of which only the number of bytes is known.
     TooLong(u64),
 }
 
-/// The cutter.
+/// The state of the cutting: the line that is not complete yet.
 #[derive(Debug, Default)]
 pub struct Lines {
     open: Vec<u8>,
@@ -25,7 +25,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Takes in what was read, and gives the lines that it ends.
+    /// Takes a piece of output, and returns the lines that it completes.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Line> {
         let mut lines = Vec::new();
         let mut rest = bytes;
@@ -38,7 +38,7 @@ impl Lines {
         lines
     }
 
-    /// What is left when the output ends.
+    /// Returns the line that is left when the output ends.
     pub fn end(mut self) -> Option<Line> {
         (!self.open.is_empty() || self.dropped > 0).then(|| self.close(Line::Torn))
     }

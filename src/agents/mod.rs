@@ -1,10 +1,11 @@
-//! Agents' programs: how each is called, what its lines say, and how its turn ended.
+//! The agents' programs: how each is called, what its lines mean, and how its turn ended.
 //!
-//! One module a provider. `turn(&Turn)` gives a [`Call`]: arguments, environment, and a [`Talk`] that is fed the
-//! program's lines. The caller starts the program under supervision, writes what `opening` and each answer say to
-//! its standard input, feeds [`lines::Lines`] with its output, and asks `ending` when it is gone. Nothing here starts
-//! a process, reads a file or a clock. Whatever a program prints is read as an enemy's: bounded, and never a panic.
-//! Implements N9, N9a; N7 for calls in text; N8 for the programs' own gates.
+//! There is one module per provider. `turn(&Turn)` returns a [`Call`]: arguments, environment, and a
+//! [`Talk`], which takes the program's lines. The caller starts the program under supervision, writes what
+//! `opening` and each answer return to its standard input, feeds its output to [`lines::Lines`], and calls
+//! `ending` when the program is gone. This module starts no process, and reads no file and no clock. A
+//! program's output is read as if an enemy had written it: bounded, and never with a panic. Implements N9,
+//! N9a; N7 for calls in text; N8 for the programs' own gates.
 
 pub mod call;
 pub mod claude;
@@ -26,17 +27,18 @@ pub use ending::{End, Ending, Exit, Stop};
 pub use said::{Answer, Asked, Decision, Heard, Said, Told};
 use serde_json::Value;
 
-/// A conversation with a running program: its lines in, what it says and what to answer out.
+/// A conversation with a running program: takes its lines, and returns what they mean and what to answer.
 pub trait Talk {
-    /// What is written to its standard input first.
+    /// Returns what is to be written to the program's standard input first.
     fn opening(&mut self) -> Vec<u8>;
 
-    /// Whether its standard input is closed after the opening. Otherwise it is once a verdict is there.
+    /// True if its standard input is to be closed after the opening; otherwise it is closed once there is a
+    /// verdict.
     fn closes(&self) -> bool {
         true
     }
 
-    /// Takes in one line of its standard output, without the line feed.
+    /// Takes one line of the program's standard output, without the line feed.
     fn line(&mut self, line: &[u8]) -> Heard {
         match rpc::object(line) {
             Ok(value) => self.object(line, &value),
@@ -44,37 +46,40 @@ pub trait Talk {
         }
     }
 
-    /// Takes in the object that a line is.
+    /// Takes a line that is a JSON object.
     fn object(&mut self, line: &[u8], value: &Value) -> Heard;
 
-    /// What is written when a person has answered what was asked under this id; a program that never asks is not
-    /// answered.
+    /// Returns what is to be written when a person has answered the request with this id; nothing for a
+    /// program that never asks.
     fn answer(&mut self, _asked: &str, _decision: &Decision) -> Answer {
         Answer::default()
     }
 
-    /// What is written when a tool that it called by a line of its text has run, under its own id for it; `None` for one
-    /// that can't be told before its next prompt.
+    /// Returns what is to be written when a tool has run that the program called by a line of its text;
+    /// `_call` is the program's own id of the call. `None` if the program can't be told before its next
+    /// prompt.
     fn result(&mut self, _call: &str, _result: &ToolResult, _error: Option<&ToolError>) -> Option<Vec<u8>> {
         None
     }
 
-    /// Its turn goes on after what it said last: its verdict is that of its next last word.
+    /// Continues the turn after a final message, as the program waits for results: the next final message
+    /// gives the verdict.
     fn goes_on(&mut self) {}
 
-    /// What is written to end the turn; empty where nothing but a signal does.
+    /// Returns what is to be written to end the turn; empty if only a signal ends it.
     fn interrupt(&mut self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// What it has told so far.
+    /// Returns what the program reported so far.
     fn told(&self) -> &Told;
 
-    /// How its turn ended.
+    /// Judges how the turn ended.
     fn ending(&self, end: &End) -> Ending;
 }
 
-/// The program that a provider's name means where nothing else is configured; `custom` has none.
+/// Returns the program of a provider, unless another is configured; `None` for `custom`, which has no
+/// default.
 pub fn program(provider: Provider) -> Option<&'static str> {
     match provider {
         Provider::Claude => Some("claude"),
@@ -84,7 +89,8 @@ pub fn program(provider: Provider) -> Option<&'static str> {
     }
 }
 
-/// The call for a turn of one of the three providers whose programs are known; `custom` has its own form.
+/// Returns the call for a turn of a provider whose program is known; `None` for `custom`, which is called in
+/// its own way.
 pub fn turn(provider: Provider, turn: &Turn) -> Option<Call> {
     match provider {
         Provider::Claude => Some(claude::turn(turn)),
@@ -94,21 +100,24 @@ pub fn turn(provider: Provider, turn: &Turn) -> Option<Call> {
     }
 }
 
-/// The files of a branch that this provider would take settings or credentials from, whatever its arguments say. A
-/// tree that has one is not given to it, unless the repository is trusted with its agents' settings.
+/// Returns the files of a branch from which this provider's program would take settings or credentials,
+/// whatever its arguments say. A tree that has one is refused, unless the repository is trusted with the
+/// settings of its agents.
 pub fn shut_out(provider: Provider) -> &'static [&'static str] {
     match provider {
-        // '--setting-sources user' and '--strict-mcp-config' shut out all that there is.
+        // `--setting-sources user` and `--strict-mcp-config` keep all settings of the branch out.
         Provider::Claude => &[],
-        // Not read until the project is trusted; but trust is kept by the main repository's path, for good.
+        // The program does not read it until the project is trusted; but trust is remembered by the path of
+        // the main repository, for good.
         Provider::Codex => &[".codex"],
-        // Read with every flag that there is.
+        // The program reads these, whatever its flags are.
         Provider::Gemini => &[".env", ".gemini/.env"],
         Provider::Custom => &[],
     }
 }
 
-/// Refuses a tree whose paths name a file that can't be shut out. Paths are relative to the tree's top.
+/// Refuses a tree that has a file from which this provider would take settings. Paths are relative to the
+/// tree's top.
 pub fn admit<'a>(
     provider: Provider,
     project_settings: bool,
@@ -119,7 +128,7 @@ pub fn admit<'a>(
     }
     for path in paths {
         for file in shut_out(provider) {
-            // A file system may not know upper case from lower.
+            // Some file systems do not tell upper case from lower.
             let (head, rest) = path.split_at(path.len().min(file.len()));
             if head.eq_ignore_ascii_case(file.as_bytes()) && (rest.is_empty() || rest.starts_with(b"/")) {
                 return Err(Refused { provider, path: crate::contract::shown::line(path) });

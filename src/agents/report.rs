@@ -1,8 +1,9 @@
-//! What a program says, as the contract's events.
+//! Turns what a program says into the contract's events.
 //!
-//! Ids of tools are ours, made from the turn and the program's own id, which is kept beside: a program's may come again.
-//! Every tool that is proposed is completed once: by its end, by a denial, or by `close` where its turn ended first. Where
-//! the node is gated a tool is started when a person has let it, or when it turns out that no person had to be asked.
+//! A tool call's id is derived from the turn, a count and the program's own id, as a program may use an id
+//! again; its own id is stored beside it. Every proposed call is completed once: by its end, by a denial, or
+//! by `close` if the turn ended first. If the node is gated, a call is started when a person approved it, or
+//! when it turns out that no person had to be asked.
 
 use super::said::{Asked, Decision, Said, head};
 use super::tool_calls::{Written, apart};
@@ -14,12 +15,12 @@ use crate::contract::words::LogSource;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-/// Most calls of ours that are remembered until they come.
+/// Most calls of the flow's tools that are remembered until the server receives them.
 const TOLD_MAX: usize = 256;
-/// Most bytes of a program's own id that are kept.
+/// Most bytes of a program's own id that are stored.
 const ID_MAX: usize = 200;
 
-/// How far a tool is.
+/// How far a call of a tool is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Proposed,
@@ -32,39 +33,41 @@ pub struct Reporter {
     node: NodeId,
     turn: TurnId,
     gated: bool,
-    /// Tools that are not completed, by the program's own ids.
+    /// The calls that are not completed, by the program's own ids.
     open: IndexMap<String, (ToolCall, Stage)>,
-    /// Whether our own tools are offered: their calls are told by who makes them.
+    /// Whether the flow's own tools are offered: their calls are reported by the code that performs them, not
+    /// by this type.
     offers: bool,
-    /// Calls of ours, as the program tells them, that were not made yet: its id, the tool, the arguments.
+    /// Calls of the flow's tools that the program reported, but that the server has not received: id, tool,
+    /// arguments.
     told: Vec<(String, &'static str, Map<String, Value>)>,
-    /// How many calls there were: each has an id of its own, though a program may give one twice.
+    /// The number of calls so far: it makes the ids differ, as a program may give one id twice.
     calls: u64,
 }
 
 impl Reporter {
-    /// One for a turn of a node; `gated` where its tools wait for a person.
+    /// Returns the reporter of a node's turn; `gated` if its tools wait for a person.
     pub fn new(node: NodeId, turn: TurnId, gated: bool) -> Self {
         Self { node, turn, gated, open: IndexMap::new(), offers: false, told: Vec::new(), calls: 0 }
     }
 
-    /// Our own tools are offered to the program.
+    /// Notes that the flow's own tools are offered to the program.
     pub fn offers(&mut self) {
         self.offers = true;
     }
 
-    /// Whether a tool's name is that of one of ours, and it is offered.
+    /// True if a name is that of a tool of the flow, and these are offered.
     pub fn is_ours(&self, name: &str) -> bool {
         self.offers && ours(name).is_some()
     }
 
-    /// The events that something said means.
+    /// Returns the events for something that the program said.
     pub fn events(&mut self, said: &Said) -> Vec<Body> {
         let node_id = self.node;
         match said {
             Said::Piece(delta) => vec![Body::MessageDelta { node_id, delta: delta.clone() }],
             Said::Text(text) => {
-                // What calls a tool of the flow is no part of what people read.
+                // Lines that call a tool of the flow are not part of what people read.
                 let content = apart(text, false).text;
                 vec![Body::MessageFinal { node_id, content, status: None, tool_calls: None }]
             }
@@ -76,7 +79,7 @@ impl Reporter {
                 vec![]
             }
             Said::ToolEnded { id, ok, output } if self.told.iter().any(|(told, ..)| told == id) => {
-                // It never came so far: its program, or the server, refused it.
+                // The call never reached the server, as the program or the server refused it.
                 self.told.retain(|(told, ..)| told != id);
                 let line = shown::line(output.as_bytes());
                 let log = Body::NodeLog { node_id, source: LogSource::Stdout, line };
@@ -102,13 +105,13 @@ impl Reporter {
         }
     }
 
-    /// A line of the program's standard error.
+    /// Returns the event for a line of the program's standard error.
     pub fn stderr(&self, line: &[u8]) -> Body {
         Body::NodeLog { node_id: self.node, source: LogSource::Stderr, line: shown::line(line) }
     }
 
-    /// What people read of a call that a line of text makes: proposed, as [`Said::ToolStarted`] has it, and not known to
-    /// end by itself.
+    /// Returns the call that a line of text makes, with an id of its own. The caller reports it and its end:
+    /// it is not among the calls that `close` completes.
     pub fn written(&mut self, call: &Written) -> ToolCall {
         self.calls += 1;
         let own = call.id.clone().unwrap_or_default();
@@ -116,7 +119,8 @@ impl Reporter {
         ToolCall { id, name: call.name.clone(), args: call.args.clone(), provider_id: call.id.clone() }
     }
 
-    /// The same of a call that came through the server, which may not know the program's id for it.
+    /// Returns a call that came through the server as [`Self::written`] does. The server may not know the
+    /// program's own id of the call, which is then taken from what the program reported.
     pub fn called(&mut self, mut call: Written) -> ToolCall {
         let of_name = |(id, tool, args): &(String, &str, Map<String, Value>)| match &call.id {
             Some(known) if known == id => true,
@@ -130,12 +134,12 @@ impl Reporter {
         self.written(&call)
     }
 
-    /// The call that a person is asked about.
+    /// Returns the call about which a person is asked.
     pub fn call(&self, asked: &Asked) -> Option<&ToolCall> {
         self.open.get(key(asked)).map(|(call, _)| call)
     }
 
-    /// The events that a person's answer means.
+    /// Returns the events for a person's answer.
     pub fn answered(&mut self, asked: &Asked, decision: &Decision) -> Vec<Body> {
         match decision {
             Decision::Approved => self.start(key(asked), None),
@@ -147,7 +151,7 @@ impl Reporter {
         }
     }
 
-    /// The events that the turn's end means: what was not completed never will be.
+    /// Returns the events for the end of the turn: every open call is completed as failed.
     pub fn close(&mut self) -> Vec<Body> {
         let open: Vec<String> = self.open.keys().cloned().collect();
         open.iter().flat_map(|id| self.complete(id, false, "its turn ended")).collect()
@@ -182,7 +186,7 @@ impl Reporter {
     }
 }
 
-/// The name under which a call that is asked about is known.
+/// Returns the id under which a call that a person is asked about is stored.
 fn key(asked: &Asked) -> &str {
     asked.call.as_deref().unwrap_or(&asked.id)
 }

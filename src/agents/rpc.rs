@@ -1,19 +1,20 @@
-//! Lines of JSON-RPC as programs write and read them; one of them leaves out the field that names the protocol.
+//! Lines of JSON-RPC as programs write and read them; one of the programs leaves out the field that names the
+//! protocol.
 
 use super::said::{Heard, Said};
 use crate::contract::shown;
 use serde_json::{Map, Value, json};
 
-/// Whether lines carry `"jsonrpc":"2.0"`.
+/// Whether lines have the field `"jsonrpc":"2.0"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// They do.
+    /// They have it.
     Named,
-    /// They do not.
+    /// They do not have it.
     Bare,
 }
 
-/// One line of JSON, with its line feed.
+/// Returns a value as one line of JSON, with its line feed.
 pub(super) fn line(value: &Value) -> Vec<u8> {
     let mut text = value.to_string().into_bytes();
     text.push(b'\n');
@@ -32,12 +33,12 @@ impl Form {
         line(&Value::Object(object))
     }
 
-    /// A call.
+    /// Returns a request.
     pub(super) fn call(self, id: u64, method: &str, params: Value) -> Vec<u8> {
         self.with(json!({"id": id, "method": method, "params": params}))
     }
 
-    /// A call that wants no answer.
+    /// Returns a notification: a request that wants no answer.
     pub(super) fn notice(self, method: &str, params: Option<Value>) -> Vec<u8> {
         let mut fields = json!({ "method": method });
         if let Some(params) = params {
@@ -46,13 +47,14 @@ impl Form {
         self.with(fields)
     }
 
-    /// An answer. `id` is JSON text, as it was asked under.
+    /// Returns an answer. `id` is JSON text, as the request had it.
     pub(super) fn answer(self, id: &str, result: Value) -> Vec<u8> {
         let id: Value = serde_json::from_str(id).unwrap_or(Value::Null);
         self.with(json!({"id": id, "result": result}))
     }
 
-    /// The answer to a call that this version does not know, so that the program does not wait for one.
+    /// Returns the answer to a request that this version does not know; it lets the program go on without
+    /// waiting.
     pub(super) fn unknown(self, id: &Value, method: &str) -> Heard {
         let error = json!({"code": -32601, "message": "method not found"});
         Heard {
@@ -64,7 +66,7 @@ impl Form {
     }
 }
 
-/// The object that a line is; otherwise what is said of the line.
+/// Returns the object that a line holds, or what is to be reported of a line that holds none.
 pub(super) fn object(line: &[u8]) -> Result<Value, Heard> {
     match serde_json::from_slice::<Value>(line) {
         Ok(value @ Value::Object(_)) => Ok(value),
@@ -73,12 +75,13 @@ pub(super) fn object(line: &[u8]) -> Result<Value, Heard> {
     }
 }
 
-/// A text of an object; empty where there is none.
+/// Returns a text in an object; empty if there is none.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// The text of blocks, as results of tools have them; where anything else is among them, all of it as JSON.
+/// Returns the text of blocks, as tools' results have them. If any other kind is among them, returns all of
+/// them as JSON.
 pub(super) fn blocks(blocks: &Value) -> String {
     let one = |block: &Value| match text(block, "type") {
         "text" => block["text"].as_str().map(str::to_owned),
@@ -89,12 +92,12 @@ pub(super) fn blocks(blocks: &Value) -> String {
     texts.map_or_else(|| blocks.to_string(), |texts| texts.join("\n"))
 }
 
-/// A number of an object; 0 where there is none.
+/// Returns a number in an object; 0 if there is none.
 pub(super) fn number(value: &Value, key: &str) -> u64 {
     value[key].as_u64().unwrap_or(0)
 }
 
-/// An object of an object; empty where there is none.
+/// Returns an object in an object; empty if there is none.
 pub(super) fn map(value: &Value, key: &str) -> Map<String, Value> {
     value[key].as_object().cloned().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What programs say, of any provider: one type for each thing that a line can mean.
+//! What programs say, whatever the provider: one variant for each thing that a line can mean.
 
 use super::spent::Spent;
 use crate::contract::event::ApprovalResolution;
@@ -6,70 +6,70 @@ use crate::contract::time::Time;
 use crate::contract::words::ApprovalStatus;
 use serde_json::{Map, Value};
 
-/// What a line said, and what is to be written in answer.
+/// What a line means, and what is to be written in answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Heard {
-    /// In the line's order.
+    /// What the program said, in order.
     pub said: Vec<Said>,
-    /// Written to the program's standard input; empty for nothing.
+    /// What is to be written to the program's standard input; empty for nothing.
     pub send: Vec<u8>,
 }
 
 /// One thing that a program said.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Said {
-    /// Its session has this name. One that differs from the one that was asked for is a new session.
+    /// The name of its session. If it differs from the name that was asked for, the session is a new one.
     Session(String),
-    /// A piece of what the agent says.
+    /// A piece of the agent's message.
     Piece(String),
-    /// All of one message of the agent's.
+    /// A whole message of the agent.
     Text(String),
-    /// A piece of what it thinks.
+    /// A piece of the agent's thought.
     ThoughtPiece(String),
-    /// All of one thought.
+    /// A whole thought.
     Thought(String),
-    /// A tool of the program's own runs.
+    /// A tool started to run.
     ToolStarted {
         /// The program's id of the call.
         id: String,
         /// The tool's name.
         name: String,
-        /// What it is called with.
+        /// The arguments of the call.
         args: Map<String, Value>,
     },
-    /// A tool has run.
+    /// A call of a tool ended.
     ToolEnded {
         /// The program's id of the call.
         id: String,
         /// Whether it went well.
         ok: bool,
-        /// What it gave, shortened.
+        /// What the tool returned, cut to [`OUTPUT_MAX`] bytes.
         output: String,
     },
-    /// A person is asked.
+    /// A person is asked for an approval.
     Asked(Asked),
-    /// What was asked under this id need not be answered any more.
+    /// The request with this id needs no answer any more.
     Unasked(String),
-    /// It tries again, for this reason.
+    /// The program tries again, for this reason.
     Retries(String),
     /// Something that is worth a line in the log.
     Note(String),
-    /// A line that is no protocol.
+    /// A line that is not part of the protocol.
     Noise(String),
-    /// Its turn is over: the last line that it says of it.
+    /// The turn is over; nothing more follows about it.
     Over,
 }
 
-/// What a program asks a person before it does it.
+/// A request for a person's approval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// The id that the answer names.
+    /// The id that the answer has to name.
     pub id: String,
-    /// The program's id of the call, where it has one.
+    /// The program's own id of the call, if it has one.
     pub call: Option<String>,
     /// The tool's name.
     pub tool: String,
-    /// What it would be called with.
+    /// The arguments of the proposed call.
     pub args: Map<String, Value>,
     /// Whether an answer may change the arguments.
     pub takes_changes: bool,
@@ -78,16 +78,16 @@ pub struct Asked {
 /// A person's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// As it was asked.
+    /// The call is made as it was proposed.
     Approved,
-    /// Not at all, for this reason.
+    /// The call is not made, for this reason.
     Denied(String),
-    /// With these arguments instead.
+    /// The call is made with these arguments instead.
     Modified(Map<String, Value>),
 }
 
 impl Decision {
-    /// The same as the contract has it.
+    /// Returns the decision in the contract's form.
     pub fn resolution(&self) -> ApprovalResolution {
         let (status, modified_args, reason) = match self {
             Self::Approved => (ApprovalStatus::Approved, None, None),
@@ -98,91 +98,91 @@ impl Decision {
     }
 }
 
-/// What comes of an answer.
+/// What is to be done with an answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// Written to the program's standard input.
+    /// What is to be written to the program's standard input.
     pub send: Vec<u8>,
-    /// What the gate had no words for, and the agent is to be told with the next message.
+    /// What the gate could not express; the agent is told it with the next message.
     pub untold: Option<String>,
 }
 
-/// The last line's judgement of a turn.
+/// The judgement of a turn by its last line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It went well.
+    /// It succeeded.
     Good,
     /// It was stopped.
     Aborted,
-    /// It failed.
+    /// It failed, for this cause, with the program's own words.
     Bad(Cause, String),
 }
 
-/// Why a turn failed, as far as a program tells.
+/// Why a turn failed, as far as the program says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
     /// The program is not logged in, or its key is wrong.
     Login,
-    /// What may be used is used up.
+    /// The quota is used up.
     Quota(Wait),
-    /// The service has too much to do.
+    /// The service is overloaded.
     Overload(Wait),
-    /// The service can't be reached, or broke off.
+    /// The service can't be reached, or broke the connection.
     Unreachable,
-    /// The service takes no such request.
+    /// The service refused the request.
     Request,
-    /// A limit that was set for the program.
+    /// The program reached a limit that was set for it.
     Limit,
-    /// There is no such session.
+    /// The session does not exist.
     SessionLost,
-    /// The program can't work as it is called or set up.
+    /// The program can't work with its arguments or its setup.
     Setup,
-    /// It does not say.
+    /// The program does not say.
     Unknown,
 }
 
-/// How long something lasts.
+/// How long a quota or an overload lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// The program does not say.
     Unknown,
-    /// Until then.
+    /// Until this time.
     Until(Time),
     /// That many seconds from now.
     Seconds(u64),
 }
 
-/// What a program has told of its turn so far.
+/// What a program reported of its turn so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Told {
     /// The name of its session.
     pub session: Option<String>,
-    /// The folder that it says it works in.
+    /// The folder in which it says that it works.
     pub cwd: Option<String>,
     /// The agent's last whole message.
     pub text: Option<String>,
-    /// What came of a message that was not ended.
+    /// The pieces of a message that is not complete yet.
     pub open: String,
-    /// How many bytes of that came.
+    /// How many bytes of these pieces came.
     pub came: usize,
-    /// What was used. Codex tells the sum over its thread: see [`Spent::since`].
+    /// The tokens used. Codex reports the sum over its thread: see [`Spent::since`].
     pub spent: Spent,
-    /// The last line's judgement.
+    /// The judgement of the last line.
     pub verdict: Option<Verdict>,
-    /// When a limit that was told goes by.
+    /// When a limit that the program reported ends.
     pub resets: Option<Time>,
-    /// Why it tries again, or last did.
+    /// Why it tries again, or did last.
     pub retries: Option<String>,
 }
 
-/// Most bytes that are kept of a message that comes in pieces, and of a tool's output.
+/// Most bytes that are stored of a message or a thought that comes in pieces.
 pub const KEPT_MAX: usize = 4 << 20;
 /// Most bytes of a tool's output that are passed on.
 pub const OUTPUT_MAX: usize = 64 << 10;
 
 impl Told {
-    /// A piece of a message came. Of one that is too long the middle goes: it begins with what came of the turn, and ends with
-    /// what is wanted.
+    /// Takes a piece of a message. A message that is too long loses its middle: it begins with the result of
+    /// the turn, and ends with what the agent wants.
     pub(super) fn piece(&mut self, piece: &str) -> Said {
         self.open.push_str(piece);
         self.came += piece.len();
@@ -195,7 +195,7 @@ impl Told {
         Said::Piece(piece.to_owned())
     }
 
-    /// A whole message came.
+    /// Takes a whole message.
     pub(super) fn whole(&mut self, text: &str) -> Said {
         self.open.clear();
         self.came = 0;
@@ -203,7 +203,7 @@ impl Told {
         Said::Text(text.to_owned())
     }
 
-    /// What came in pieces is all of a message.
+    /// Takes the pieces so far as a whole message; `None` if there are none.
     pub(super) fn closed(&mut self) -> Option<Said> {
         if self.open.is_empty() {
             return None;
@@ -212,7 +212,7 @@ impl Told {
         Some(self.whole(&text))
     }
 
-    /// The session's name, if it is not known by that yet.
+    /// Takes the session's name; `None` if it is known already.
     pub(super) fn is_session(&mut self, name: &str) -> Option<Said> {
         if name.is_empty() || self.session.as_deref() == Some(name) {
             return None;
@@ -222,13 +222,13 @@ impl Told {
     }
 }
 
-/// The first bytes of a text, whole characters of it.
+/// Returns the first bytes of a text, at most `most`, without cutting a character.
 pub(super) fn head(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     &text[..end]
 }
 
-/// A tool's output, as it is passed on.
+/// Returns a tool's output as it is passed on: cut to [`OUTPUT_MAX`] bytes.
 pub(super) fn output(text: &str) -> String {
     let kept = head(text, OUTPUT_MAX);
     if kept.len() == text.len() { text.to_owned() } else { format!("{kept}\n[of {} bytes]", text.len()) }

@@ -1,37 +1,39 @@
-//! Calls of our tools in the text of an agent whose program knows no other way.
+//! Calls of the flow's tools in the text of an agent whose program has no other way to call them.
 //!
-//! A line that is exactly `{"tool_call": {"id"?, "name", "args"}}` is one, and is cut out of the text. One that sets out
-//! to be one and is not stays where it is, and is reported, so that the agent can be told. Implements N7.
+//! A line that is exactly `{"tool_call": {"id"?, "name", "args"}}` is a call, and is cut out of the text. A
+//! line that looks like the beginning of one but is not stays in the text, and is reported, so that the agent
+//! can be told. Implements N7.
 
 use super::said::head;
 use serde_json::{Map, Value};
 
-/// Most calls that one message may make.
+/// Most calls in one message.
 pub const CALLS_MAX: usize = 64;
 
 /// A call as an agent wrote it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
-    /// The agent's own id for it.
+    /// The agent's own id of the call.
     pub id: Option<String>,
     /// The tool's name.
     pub name: String,
-    /// What it is called with.
+    /// The arguments of the call.
     pub args: Map<String, Value>,
 }
 
-/// A message, taken apart.
+/// A message, with its calls taken out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Apart {
     /// The text without the calls.
     pub text: String,
     /// The calls, in their order.
     pub calls: Vec<Written>,
-    /// What set out to be a call and is none, with the reason.
+    /// The lines that look like a call and are none, each with the reason.
     pub problems: Vec<String>,
 }
 
-/// Takes a message apart. `loose` also takes `{"tool"|"name", "args"|"params"}`, as the jsonl protocol does.
+/// Takes the calls out of a message. `loose` also takes `{"tool"|"name", "args"|"params"}`, as the jsonl
+/// protocol does.
 pub fn apart(text: &str, loose: bool) -> Apart {
     let mut found = Apart::default();
     let mut kept = Vec::new();
@@ -58,7 +60,7 @@ pub fn apart(text: &str, loose: bool) -> Apart {
     found
 }
 
-/// The call that a line is; `None` for one that does not set out to be one.
+/// Reads the call on a line; `None` for a line that does not look like a call.
 fn read(line: &str, loose: bool) -> Option<Result<Written, String>> {
     if !line.starts_with('{') {
         return None;

@@ -1,4 +1,5 @@
-//! What branches ask a person, as `status` tells of it: in the words of a question that may be believed, of any other its id and why.
+//! The questions that branches ask a person, as `status` shows them: a question that may be believed with its
+//! text, any other only with its id and the reason.
 //!
 //! Implements K49a, K49b.
 
@@ -17,14 +18,15 @@ use std::borrow::Cow;
 /// The questions that wait for a person.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Asking {
-    /// Those that may be answered, the oldest first.
+    /// The questions that may be answered, the oldest first.
     pub open: Vec<Asked>,
-    /// Those that are not signed as the policy asks.
+    /// The questions that are not signed as the policy asks.
     pub unsigned: Vec<Unsigned>,
 }
 
 impl Asking {
-    /// What these branches ask; of a remote's it is only asked where one of them may.
+    /// Returns the open questions of all branches, or none, without reading any, where none of these heads
+    /// allows for a question.
     pub fn look<'s>(
         runner: &Runner<'_>,
         mut branches: impl Iterator<Item = &'s BranchStatus>,
@@ -32,7 +34,7 @@ impl Asking {
         if branches.any(may_ask) { Self::all(runner) } else { Ok(Self::default()) }
     }
 
-    /// What all branches ask.
+    /// Returns the open questions of all branches.
     pub(super) fn all(runner: &Runner<'_>) -> Result<Self, AppError> {
         let found = runner.questions(None);
         let found = found.map_err(|error| AppError::talked(error, runner.settings.remote.clone()))?;
@@ -40,35 +42,36 @@ impl Asking {
         Ok(Self { open, unsigned: found.unsigned })
     }
 
-    /// What a branch asks.
+    /// Returns the questions of a branch that may be answered.
     pub fn open_of(&self, branch: &RefName) -> Vec<&Asked> {
         self.open.iter().filter(|asked| asked.branch() == *branch).collect()
     }
 
-    /// What it would ask if that were signed.
+    /// Returns the questions of a branch that are not signed as the policy asks.
     pub fn unsigned_of(&self, branch: &RefName) -> Vec<&Unsigned> {
         self.unsigned.iter().filter(|unsigned| unsigned.branch == *branch).collect()
     }
 
-    /// The branches that ask.
+    /// Returns the branches that have a question, signed or not. A branch with several questions is in the
+    /// list several times.
     pub fn branches(&self) -> Vec<RefName> {
         let unsigned = self.unsigned.iter().map(|unsigned| unsigned.branch.clone());
         self.open.iter().map(Asked::branch).chain(unsigned).collect()
     }
 
-    /// True for a branch that asks.
+    /// True where a branch has a question, signed or not.
     pub fn is_asked_by(&self, branch: &RefName) -> bool {
         !self.open_of(branch).is_empty() || !self.unsigned_of(branch).is_empty()
     }
 
-    /// What a branch asks, as programs read it.
+    /// Returns a branch's questions as programs read them, those that may be answered first.
     pub fn lines(&self, branch: &RefName) -> Vec<AskedLine<'_>> {
         let open = self.open_of(branch).into_iter().map(AskedLine::of);
         open.chain(self.unsigned_of(branch).into_iter().map(AskedLine::unsigned)).collect()
     }
 }
 
-/// True for a branch that a question may be asked on: by its run, or by its head.
+/// True where a head allows for a question: it is a lease, whose run may ask, or it names a question itself.
 pub(super) fn may_ask(status: &BranchStatus) -> bool {
     let event = status.tip.event.as_ref();
     event.is_some_and(|event| event.is_working() || event.message.last(QUESTION).is_some())
@@ -104,7 +107,8 @@ impl<'a> AskedLine<'a> {
         }
     }
 
-    /// Nothing of what it says is believed, or shown.
+    /// Makes the line of an unsigned question. Nothing that its commit says is believed, so none of it is
+    /// shown.
     fn unsigned(unsigned: &'a Unsigned) -> Self {
         Self {
             id: Shown(unsigned.id),

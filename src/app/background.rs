@@ -1,8 +1,8 @@
-//! Chains in the background: a process of this program that lets go of its caller's session, descriptors and
-//! environment.
+//! Chains in the background: processes of this program that are detached from their caller's session,
+//! descriptors and environment.
 //!
-//! [`start`] hands branches to one. Inside a run nothing is started: the branch is left to the run's runner, which
-//! calls [`wake`] once the run is over. Implements K40, K34 (repositories beside).
+//! [`start`] hands branches to such a process. Inside a run no process is started: the branch is noted for
+//! the run's runner, which calls [`wake`] once the run is over. Implements K40, K34 (repositories beside).
 
 use super::config::HookMode;
 use super::session::Session;
@@ -29,22 +29,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Most other repositories that are looked at for one run.
+/// Most other repositories in which one run can have chains started.
 const PLACES_MAX: usize = 64;
 
-/// What a background chain is started for.
+/// Why a background chain is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// A commit, a merge or a verb of this account.
     Here,
-    /// A rebase here, which has to end first.
+    /// A rebase in this working tree, which has to end before the chain begins.
     Rebase,
     /// A push: commands inherit little of the environment.
     Push,
 }
 
 impl Cause {
-    /// A push, where the repository is one that others push to.
+    /// Returns `Push` for a bare repository, which others push to, and `Here` for any other.
     pub fn in_repository(repo: &Repository) -> Self {
         if repo.bare { Cause::Push } else { Cause::Here }
     }
@@ -64,8 +64,8 @@ pub fn detach(session: &Session, args: &[OsString], input: Input<'_>) -> Result<
     detach_holding(session, args, input, None)
 }
 
-/// [`detach`]; the process holds this file from its start on, without a moment in which none does. It is its standard
-/// output, to which such a process prints nothing.
+/// Does what [`detach`] does. The process also holds `held` open from its very start, so that there is no
+/// moment in which no process does: the file is its standard output, to which such a process prints nothing.
 pub fn detach_holding(
     session: &Session,
     args: &[OsString],
@@ -80,22 +80,22 @@ pub fn detach_holding(
     background::start(command, input, log, held).map_err(AppError::Background)
 }
 
-/// What a background process keeps of the environment: nothing of the hook's Git, nothing of a run; and what
-/// the caller said with `git -c`, without which it would run under another policy.
+/// True for a variable that a background process keeps: none that Git set for its hook and none of a run, but
+/// what the caller said with `git -c`, without which the process would run under another policy.
 fn is_kept(name: &OsStr) -> bool {
     let said = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
     let is_said = said.iter().any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()));
     (is_passed_on(name) || is_said) && !name.as_bytes().starts_with(b"AYNIG_")
 }
 
-/// Starts a chain for these branches, as a hook does. Where that fails they are noted like those that found no
-/// slot: the next tick takes them on.
+/// Starts a chain for these branches, as a hook does. If no process can be started, the branches are noted
+/// like those that found no slot, and the next tick takes them on.
 pub fn start(session: &Session, branches: &[RefName], cause: Cause) -> Result<(), AppError> {
     start_promised(session, branches, &[], cause)
 }
 
-/// [`start`], with the ids that the branches' first runs were promised. They go by a pipe: a push may bring more of
-/// them than arguments may be long.
+/// Does what [`start`] does, and passes on the ids that were promised for the branches' first runs. Branches
+/// and ids go through a pipe: a push may bring more of them than fit into arguments.
 pub fn start_promised(
     session: &Session,
     branches: &[RefName],
@@ -128,16 +128,18 @@ fn not_started(session: &Session, branches: &[RefName], error: AppError) -> AppE
         return error;
     }
     for branch in branches {
-        // What keeps a process from being started may keep this from being written too: the error names them.
+        // Whatever kept the process from being started may keep this from being written too, so the error
+        // names the branches.
         let _ = pending::note(&session.repo, branch, None);
     }
     AppError::NotDispatched { branches: branches.to_vec(), cause: Box::new(error) }
 }
 
-/// Branches, and the ids that their first runs were promised: an empty one is no promise.
+/// Branches, and in the same order the ids that their first runs were promised; an empty id is no promise.
 pub type Promised = (Vec<RefName>, Vec<String>);
 
-/// Reads what [`start_promised`] wrote. A name or an id without its end was cut off with the process that wrote it.
+/// Reads what [`start_promised`] wrote. A name or an id without its final NUL was cut off when the process
+/// that wrote it died, and is left out.
 pub fn read_promised(input: &mut impl Read) -> Result<Promised, AppError> {
     let mut raw = Vec::new();
     input.read_to_end(&mut raw).map_err(AppError::Promised)?;
@@ -147,19 +149,21 @@ pub fn read_promised(input: &mut impl Read) -> Result<Promised, AppError> {
     Ok(pairs.filter(|(branch, _)| branch.is_valid()).map(|(branch, id)| (branch, id.into_owned())).unzip())
 }
 
-/// The run that this process was started by, in whichever repository: nothing is started inside one.
+/// Returns the folder of the run that this process is inside of, whichever repository the run is in. Inside a
+/// run no chain is started.
 fn run_dir() -> Option<PathBuf> {
     std::env::var_os("AYNIG_RUN_DIR").map(PathBuf::from).filter(|dir| dir.is_dir())
 }
 
-/// Inside a run, notes the branch for the runner; true where that was so.
+/// Notes the branch for the run's runner if this process is inside a run; returns true in that case.
 pub fn left_to_the_runner(session: &Session, branch: &RefName) -> bool {
     let Some(dir) = run_dir() else { return false };
     let woken = Woken { git_dir: session.repo.common_dir.clone(), branch: branch.clone() };
     let noted = if pending::has_runner(&dir) {
         note_wake(&dir, &woken).map_err(|e| e.to_string())
     } else {
-        // Its runner is gone, and a chain from here would be one of the processes that its guardian ends.
+        // The run's runner is gone, and a chain started by this process would be among the processes that the
+        // run's guardian ends.
         pending::note(&session.repo, branch, None).map_err(|e| with_causes(&e))
     };
     if let Err(why) = noted {
@@ -173,7 +177,7 @@ pub fn as_the_hook_would(session: &Session, settings: &Settings, branch: &RefNam
     as_hooks_would(session, settings, std::slice::from_ref(branch))
 }
 
-/// [`as_the_hook_would`] for several branches: one chain for all.
+/// Does what [`as_the_hook_would`] does for several branches, with one chain for all of them.
 pub fn as_hooks_would(session: &Session, settings: &Settings, branches: &[RefName]) -> Result<(), AppError> {
     if is_switched_off() || settings.remote.is_some() || !Hooks::any_installed(&session.repo) {
         return Ok(());
@@ -186,9 +190,9 @@ pub fn as_hooks_would(session: &Session, settings: &Settings, branches: &[RefNam
     if ours.is_empty() { Ok(()) } else { start(session, &ours, Cause::Here) }
 }
 
-/// Starts the chains that a run asked for, now that it is over: of this repository, and of those that the account
-/// trusts at the very path that was noted. A command wrote the note, and may have written what is there too:
-/// nothing is opened before trust is known.
+/// Starts the chains that a run asked for, now that it is over: in this repository, and in those that the
+/// account trusts at exactly the path that was noted. A command wrote the note, and may also have written
+/// what is at that path, so no repository is opened before trust is known.
 pub fn wake(session: &Session, report: &Report) {
     let repo = &session.repo;
     let is_ours = |woken: &&Woken| {
@@ -213,8 +217,8 @@ pub fn wake(session: &Session, report: &Report) {
     }
 }
 
-/// Starts chains in another repository. Where `aynig.exec` narrows what commands can do, trust of all repositories
-/// is not enough: a command could make one.
+/// Starts chains in another repository. Where `aynig.exec` narrows what commands can do, trust of all
+/// repositories does not count for it: a command could have made the repository.
 fn wake_beside(session: &Session, place: &Path, branches: &[RefName]) -> Result<(), AppError> {
     let by_commands = [session.repo.aynig_dir(), session.config.worktree_dir(&session.repo)];
     let plainly = session.config.all("exec").is_empty();

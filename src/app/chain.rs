@@ -1,9 +1,9 @@
 //! Chains: a branch goes on until its head is not actionable.
 //!
-//! [`run`] is a chain in the background, [`stream`] one that its caller watches. What finds no slot is noted, and
-//! the process that frees one takes it on; one process of a repository stays to watch while something waits. A
-//! chain ends with one look at the other branches, only to recover what was abandoned. Implements K40, and K14
-//! (pending).
+//! [`run`] is a chain in the background, [`stream`] one that its caller watches. A branch that finds no slot
+//! is noted, and the process that frees a slot takes it on; one process of a repository stays to watch while
+//! branches wait. A chain ends with one look at the other branches, which recovers abandoned ones and takes
+//! on those whose wait is over. Implements K40, and K14 (pending).
 
 use super::background::{Cause, Promised, inherited_watch, start, start_watching, wake};
 use super::config::{Flags, HookMode};
@@ -26,11 +26,11 @@ use std::time::{Duration, Instant};
 
 /// Most notes that a chain has in hand at a time: each is an open file.
 const IN_HAND: usize = 128;
-/// Longest wait for a rebase to end its own affairs.
+/// How long a chain waits for a rebase to end.
 const REBASE_ENDS: Duration = Duration::from_secs(60);
 
-/// Runs chains of these branches, then of those that wait; `watches`: it was started by [`start_watching`]. The repository is opened again after each wait: what may
-/// run is what is said then.
+/// Runs the chains of these branches, then of those that wait for a slot. The repository is opened again
+/// after each wait, so that what may run is decided by the configuration of that moment.
 pub fn run(
     mut session: Session,
     branches: &[OsString],
@@ -47,7 +47,7 @@ pub fn run(
     for arg in branches {
         names.push(session.branch(arg)?);
     }
-    // What waits is not told of the rebase that this began after.
+    // Branches that wait for a slot have nothing to do with the rebase after which this chain began.
     let later = if cause == Cause::Push { Cause::Push } else { Cause::Here };
     loop {
         (session.short_environment, session.is_chain) = (cause == Cause::Push, true);
@@ -73,7 +73,7 @@ pub fn run(
     }
 }
 
-/// A chain runs one command at a time, unless it is configured.
+/// Returns the flags of a chain, which runs one command at a time unless `aynig.jobs` is set.
 fn flags(session: &Session, tee: bool) -> Flags {
     let jobs = session.config.get("jobs").is_none().then_some(1);
     Flags { jobs, tee, ..Flags::here() }
@@ -91,8 +91,8 @@ pub fn is_rebasing(git_dir: &Path) -> bool {
     git_dir.join("rebase-merge").exists() || git_dir.join("rebase-apply").exists()
 }
 
-/// Runs chains of these branches in the sight of the user who pushed them: what commands print is shown, and slots
-/// are waited for. Branches that wait for one go on in the background.
+/// Runs the chains of these branches while the user who pushed them watches: what commands print is shown,
+/// and these branches wait for slots. Other branches that wait for a slot go on in the background.
 pub fn stream(
     session: &mut Session,
     branches: Vec<RefName>,
@@ -112,16 +112,17 @@ pub fn stream(
     Ok(chain.exit())
 }
 
-/// One chain, under what was said when it began.
+/// One chain, by the configuration that was read when it began.
 struct Chaining<'a> {
     session: &'a Session,
     settings: &'a Settings,
     interrupt: &'a Interrupt,
-    /// What further chains of its kind are started for.
+    /// The cause of the further chains that this one starts.
     cause: Cause,
     audience: &'a dyn Audience,
     tally: Tally,
-    /// What may run is no more what it was: what is left waits for a chain that goes by what is said now.
+    /// True once what may run has changed: the branches that are left wait for a chain with the new
+    /// configuration.
     changed: AtomicBool,
 }
 
@@ -137,7 +138,7 @@ impl<'a> Chaining<'a> {
         Self { session, settings, interrupt, cause, audience, tally, changed }
     }
 
-    /// The worst end of all reports.
+    /// Returns the worst exit of all reports.
     fn exit(&self) -> Exit {
         self.tally.pass().exit
     }
@@ -155,7 +156,7 @@ impl<'a> Chaining<'a> {
             promised.extend(known.filter(|(_, id)| !id.is_empty()));
         }
         let runner = self.session.runner(self.settings, self.interrupt, self.audience)?;
-        // Where hooks are all there is, no other verb mends.
+        // In a repository where only hooks are used, no other verb mends.
         mend::all(self.session);
         let (branches, taken) = self.note_ahead(branches)?;
         let mut stuck = !self.evaluate(branches, taken)?;
@@ -180,7 +181,7 @@ impl<'a> Chaining<'a> {
                 self.audience.recovered(report);
                 notice::after(self.session, self.settings, report);
             }
-            // What waited for what this chain did: each head is tried once.
+            // These branches waited for something that this chain did. Each head is tried once.
             let awaited = look.awaited.into_iter().filter(|head| looked.insert(head.clone()));
             let awaited: Vec<RefName> = awaited.map(|(branch, _)| branch).collect();
             if awaited.is_empty() {
@@ -191,17 +192,18 @@ impl<'a> Chaining<'a> {
         Ok(self.has_changed())
     }
 
-    /// Notes what can't be run at once, so that no death of this process loses it. Of those it has some in hand; the rest is
-    /// taken on as slots become free.
+    /// Notes the branches that can't be run at once, so that the death of this process does not lose them.
+    /// Takes some of the notes in hand; the rest is taken on as slots become free. Returns the branches to
+    /// evaluate, and the notes in hand.
     fn note_ahead(&self, mut branches: Vec<RefName>) -> Result<(Vec<RefName>, Vec<Taken>), AppError> {
         let mut taken = Vec::new();
-        // Who watches sees what becomes of them.
+        // A user who watches sees what becomes of the branches.
         if self.settings.wait_for_slot || branches.len() <= self.settings.jobs.get() {
             return Ok((branches, taken));
         }
         let later = branches.split_off(self.settings.jobs.get());
         for branch in &later {
-            // What can't be noted is in hand all the same.
+            // A branch that can't be noted is evaluated all the same.
             if let Err(error) = self.note(branch) {
                 self.session.warn(Warning::Failed(error));
                 branches.push(branch.clone());
@@ -221,7 +223,8 @@ impl<'a> Chaining<'a> {
         self.changed.load(Ordering::Relaxed)
     }
 
-    /// One pass over branches, some of which are in hand; false where none found a slot.
+    /// Runs the chains of branches, of some of which the notes are in hand (`taken`). Returns false where
+    /// none found a slot.
     fn evaluate(&self, branches: Vec<RefName>, taken: Vec<Taken>) -> Result<bool, AppError> {
         let make = || self.session.runner(self.settings, self.interrupt, self.audience);
         let in_hand: Mutex<Vec<Taken>> = Mutex::new(taken);
@@ -230,9 +233,9 @@ impl<'a> Chaining<'a> {
             let mut in_hand = in_hand.lock().unwrap_or_else(PoisonError::into_inner);
             let at = in_hand.iter().position(|one| one.branch == report.branch);
             let taken = at.map(|at| in_hand.swap_remove(at));
-            // A signal leaves them to the next chain.
+            // A branch that a signal kept from being evaluated is left to the next chain.
             if matches!(report.verdict, Verdict::NoSlot | Verdict::Skipped(Skip::Interrupted)) {
-                // While others run this process does not look.
+                // While other branches run, this process does not look for free slots.
                 self.warn(self.note(&report.branch).and_then(|()| self.leave_watcher(many)));
             } else if matches!(report.verdict, Verdict::Refused(Refusal::Changed)) {
                 self.changed.store(true, Ordering::Relaxed);
@@ -267,7 +270,7 @@ impl<'a> Chaining<'a> {
         Ok(note_waiting(&self.session.repo, self.settings, branch)?)
     }
 
-    /// Has a process look after what waits, where none does yet.
+    /// Has a process watch over the branches that wait, if none does yet.
     fn leave_watcher(&self, needed: bool) -> Result<(), AppError> {
         if !needed || self.interrupt.signal().is_some() {
             return Ok(());

@@ -1,8 +1,8 @@
 //! `set-state`, `set-working`, `cancel`, `retry`: the verbs that write one commit, and what programs are told of it:
 //! schema `aynig.change/1`.
 //!
-//! [`Change::begin`], one of the verbs, then [`Change::push`] where that was asked for, then [`Change::answer`]: the
-//! event is on its branch whatever comes of the last two.
+//! A caller uses [`Change::begin`], one of the verbs, then [`Change::push`] if the user asked for it, then
+//! [`Change::answer`]. The event is on its branch whatever comes of the last two.
 
 use super::background;
 use super::config::Flags;
@@ -28,17 +28,19 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// The schema of what a verb wrote.
+/// The schema of the line that says what a verb wrote.
 pub const CHANGE_SCHEMA: &str = "aynig.change/1";
 
-/// A state that may be written by hand.
+/// Reads the name of a state that may be written by hand. `working` is refused, since it is reserved for
+/// leases.
 pub fn state(name: &str) -> Result<StateName, AppError> {
     let wrong = |why: String| Misuse::State { state: name.to_owned(), why };
     let state = StateName::new(name).map_err(|why| wrong(why.to_string()))?;
     if state.is_working() { Err(Misuse::Working.into()) } else { Ok(state) }
 }
 
-/// The declaration of a state, from a message in Git's form and trailers as `key: value`.
+/// Makes the declaration of a state from a message in Git's form (an empty one gets a subject) and from
+/// trailers as `key: value`. Fails where it could not be written as a commit message.
 pub fn declaration(
     state: StateName,
     message: &str,
@@ -72,9 +74,9 @@ pub fn declaration(
 /// Which branches a verb can be about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum About {
-    /// Those that a run holds.
+    /// Branches that a run holds.
     Leased,
-    /// Those on which a run stalled.
+    /// Branches on which a run stalled.
     Stalled,
 }
 
@@ -86,7 +88,7 @@ impl About {
         }
     }
 
-    /// What such a branch is.
+    /// Returns the word for such a branch in messages.
     pub fn word(self) -> &'static str {
         match self {
             About::Leased => "leased",
@@ -95,14 +97,14 @@ impl About {
     }
 }
 
-/// Why an event that is on its branch here is not known to be on a remote.
+/// Why an event that is on its local branch is not known to be on a remote.
 #[derive(Debug)]
 pub enum NotPushed {
     /// There is no remote to push to.
     NoRemote,
     /// The remote's branch has other commits.
     Behind,
-    /// No answer came, for this reason.
+    /// It is not known whether the push arrived, for this reason.
     Unknown(String),
     /// The push failed.
     Failed(Box<AppError>),
@@ -116,22 +118,22 @@ pub struct Change<'a> {
 }
 
 impl<'a> Change<'a> {
-    /// Reads the settings, and mends what an earlier process left. What a run says of its own branch is said where
-    /// that branch is.
+    /// Reads the settings, and mends what an earlier process left. Inside a run, the remote is that of the
+    /// run's own branch unless a flag names another.
     pub fn begin(session: &'a Session, flags: &Flags) -> Result<Self, AppError> {
         let inside = session.inside();
         let remote =
             flags.remote.clone().or_else(|| inside.as_ref().map(|i| i.remote.clone().unwrap_or(".".into())));
         let settings = session.settings(&Flags { remote, ..flags.clone() })?;
         if let Some(remote) = session.unasked(&settings) {
-            // How that remote is reached, and with which programs, is what the repository's own configuration says.
+            // The repository's own configuration says how that remote is reached, and with which programs.
             return Err(AppError::Unasked(remote.to_owned()));
         }
         mend::all(session);
         Ok(Self { session, settings, inside })
     }
 
-    /// The remote whose branch is changed.
+    /// Returns the remote whose branch is changed; `None` for a local branch.
     pub fn remote(&self) -> Option<&str> {
         self.settings.remote.as_deref()
     }
@@ -157,8 +159,8 @@ impl<'a> Change<'a> {
         })
     }
 
-    /// The branches that names, patterns or `--all` mean for such a verb: of those that a pattern matches, the ones that it
-    /// can be about. A pattern without one is refused, before anything is written.
+    /// Returns the branches that names, patterns or `--all` select, each once. A pattern selects only those
+    /// that the verb can be about, and a pattern that selects none is refused before anything is written.
     pub fn choose(&self, names: &[OsString], all: bool, about: About) -> Result<Vec<RefName>, AppError> {
         let is_one = |name: &&OsString| pattern::is_one(name.as_bytes());
         let mut chosen = Vec::new();
@@ -182,7 +184,8 @@ impl<'a> Change<'a> {
         Ok(chosen)
     }
 
-    /// All branches that the verb can be about; never the one of the run that we are inside of.
+    /// Returns all branches that the verb can be about, but never the one of the run that this process is
+    /// inside of.
     fn able(&self, about: About) -> Result<Vec<RefName>, AppError> {
         let interrupt = Interrupt::never()?;
         let runner = self.session.reader(&self.settings, &interrupt)?;
@@ -204,12 +207,12 @@ impl<'a> Change<'a> {
         background::as_hooks_would(self.session, &self.settings, written)
     }
 
-    /// Takes a lease away; for this pause, where there is one.
+    /// Takes a lease away; for a pause, where `paused_by` names one.
     pub fn cancel(&self, branch: &RefName, paused_by: Option<MessageId>) -> Result<Written, AppError> {
         self.write(|runner, _| self.changed(runner.cancel(branch, paused_by)))
     }
 
-    /// Asks for a stalled branch's work again.
+    /// Asks again for the work of a stalled branch.
     pub fn retry(&self, branch: &RefName) -> Result<Written, AppError> {
         self.write(|runner, inside| self.changed(runner.retry(branch, inside)))
     }
@@ -227,7 +230,8 @@ impl<'a> Change<'a> {
         write(&runner, self.inside.as_ref())
     }
 
-    /// Brings what was written to the branch's remote, where it is not a remote's branch already.
+    /// Pushes what was written to the remote that the branch is pushed to, or to `origin`. Does nothing where
+    /// the branch is a remote's already.
     pub fn push(&self, written: &Written) -> Result<(), AppError> {
         if self.settings.remote.is_some() {
             return Ok(());
@@ -258,7 +262,7 @@ impl<'a> Change<'a> {
     }
 }
 
-/// How a verb ends that wrote this.
+/// Returns how the verb that wrote this ends.
 pub fn end(written: &Written) -> Exit {
     Exit::of_notes(&written.notes)
 }
@@ -277,7 +281,7 @@ pub struct ChangeLine<'a> {
 }
 
 impl<'a> ChangeLine<'a> {
-    /// The line of a change, with its notes in words.
+    /// Makes the line of a change, with its notes in words.
     pub fn new(written: &'a Written, notes: Vec<String>) -> Self {
         Self {
             schema: CHANGE_SCHEMA,

@@ -1,6 +1,8 @@
-//! Settings: the flag over `git config aynig.<key>`, protected keys only from protected scopes.
+//! Settings: a flag takes precedence over `git config aynig.<key>`, and protected keys count only from
+//! protected scopes.
 //!
-//! A value that can't be read is an error that names the key; nothing falls back silently. Implements K33, K35 and Configuration of the contract.
+//! A value that can't be read is an error that names the key; nothing falls back silently. Implements K33,
+//! K35 and Configuration of the contract.
 
 use super::{AppError, Misuse};
 use crate::protocol::environment::is_dropped;
@@ -22,20 +24,21 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Dispatches that may lead to one another in a flow.
+/// Most dispatches that may lead to one another in a flow, unless it is configured.
 const FLOW_HOPS: u64 = 200;
-/// What a command always inherits, whatever `aynig.passEnv` says: without these little starts.
+/// Variables that a command always inherits, whatever `aynig.passEnv` says: without them few programs start.
 const ALWAYS_PASSED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SHELL"];
 
-/// How long a lease that only its command renews still counts, unless it is configured (K29).
+/// How long after its end a lease that only its command renews still counts, unless that is configured (K29).
 const AYNIG_GRACE: Duration = Duration::from_secs(30);
 
-/// The configuration of one repository, narrowed to what counts.
+/// The configuration of one repository, narrowed to the entries that count.
 pub struct Config {
     entries: Vec<(String, Option<String>)>,
     /// Keys of the repository's own configuration that were ignored.
     pub ignored: Vec<String>,
-    /// Keys of the account's whose file the repository's branch or remotes have Git read: with one, nothing may run.
+    /// Keys of the account's configuration in a file that Git reads only for some branches or remotes, which
+    /// the repository decides. If there is such a key, nothing may run.
     pub conditional: Vec<String>,
     identity: Option<(String, String)>,
     /// `commit.gpgSign`, as Git reads it.
@@ -49,11 +52,11 @@ pub enum HookMode {
     Detach,
     /// Run its chain, and return after that.
     Wait,
-    /// Nothing.
+    /// Do nothing.
     Off,
 }
 
-/// Flags that stand over the configuration.
+/// Flags, which take precedence over the configuration.
 #[derive(Debug, Default, Clone)]
 #[allow(missing_docs)]
 pub struct Flags {
@@ -68,14 +71,14 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// For what is about the branches of this repository, whatever remote is ticked.
+    /// Returns the flags of a verb that is about the branches of this repository, whatever remote is ticked.
     pub fn here() -> Self {
         Self { remote: Some(".".to_owned()), ..Self::default() }
     }
 }
 
 impl Config {
-    /// Narrows what Git's configuration says for this repository.
+    /// Narrows Git's configuration to what counts for this repository.
     pub fn new(repo: &Repository, all: &[Entry]) -> Self {
         let narrowed = repo.site.narrow(all);
         let last = |key: &str| all.iter().rev().find(|e| e.key == key).and_then(|e| e.value.clone());
@@ -88,20 +91,20 @@ impl Config {
         Self { entries: narrowed.counts, ignored, conditional, identity, signs }
     }
 
-    /// The last value of a key.
+    /// Returns the last value of a key; a key without a value is `true`.
     pub fn get(&self, key: &str) -> Option<&str> {
         let key = key.to_ascii_lowercase();
         let last = self.entries.iter().rev().find(|(k, _)| *k == key);
         last.map(|(_, v)| v.as_deref().unwrap_or("true"))
     }
 
-    /// All values of a key.
+    /// Returns all values of a key, in their order.
     pub fn all(&self, key: &str) -> Vec<String> {
         let key = key.to_ascii_lowercase();
         self.entries.iter().filter(|(k, _)| *k == key).filter_map(|(_, v)| v.clone()).collect()
     }
 
-    /// All that is said about what may run: by the account, and of chains by `aynig.hooks` too.
+    /// Returns all entries that say what may run: the account's, and for chains `aynig.hooks` too.
     pub fn policy(&self, of_chains: bool) -> Vec<&(String, Option<String>)> {
         let counts = |key: &str| is_protected(key) || of_chains && key == "hooks";
         self.entries.iter().filter(|(key, _)| counts(key)).collect()
@@ -130,21 +133,22 @@ impl Config {
         self.get(key).map(|text| text.trim().parse().map_err(|_| wrong(text))).transpose()
     }
 
-    /// How long logs or attempts are kept.
+    /// Returns how long logs or attempts are kept: `days` where the key is not set, forever where it is
+    /// `never`.
     pub fn expiry(&self, key: &'static str, days: u64) -> Result<Duration, AppError> {
         match self.get(key) {
-            // As Git's own expiries are switched off.
+            // The word that switches off Git's own expiries too.
             Some("never") => Ok(Duration::MAX),
             Some(_) | None => Ok(self.duration(key, None)?.unwrap_or(Duration::from_secs(days * 24 * 3600))),
         }
     }
 
-    /// True where what is reported must survive power loss.
+    /// True where what is reported must survive a power loss.
     pub fn durable(&self) -> Result<bool, AppError> {
         self.bool("fsync", true)
     }
 
-    /// What hooks do (K38).
+    /// Returns what hooks do (K38).
     pub fn hooks(&self) -> Result<HookMode, AppError> {
         match self.get("hooks").map(str::to_ascii_lowercase).as_deref() {
             None | Some("detach" | "true" | "yes" | "on" | "1") => Ok(HookMode::Detach),
@@ -154,7 +158,7 @@ impl Config {
         }
     }
 
-    /// Which commit commands come from.
+    /// Returns which commit commands come from.
     pub fn commands_from(&self) -> Result<CommandsFrom, AppError> {
         Ok(match self.get("commandsFrom") {
             None | Some("none" | "") => CommandsFrom::Nowhere,
@@ -170,7 +174,7 @@ impl Config {
         })
     }
 
-    /// Everything that a runner is told.
+    /// Makes the settings of a runner.
     pub fn settings(&self, repo: &Repository, flags: &Flags) -> Result<Settings, AppError> {
         let jobs = match (flags.jobs, self.get("jobs")) {
             (Some(jobs), _) => Jobs::Said(jobs),
@@ -238,7 +242,8 @@ impl Config {
         })
     }
 
-    /// The remote whose branches are meant; `.` is this repository, as it is to Git.
+    /// Returns the remote whose branches are meant; `None` for this repository, which is also called `.`, as
+    /// in Git.
     pub fn remote(&self, flag: Option<&str>) -> Option<String> {
         let name = flag.or_else(|| self.get("remote"));
         name.filter(|name| !matches!(*name, "" | ".")).map(str::to_owned)
@@ -257,7 +262,7 @@ impl Config {
         }
     }
 
-    /// What commands are confined to (K59).
+    /// Returns what commands are confined to (K59).
     fn sandbox(&self) -> Result<Sandbox, AppError> {
         let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map(PathBuf::from);
         let places = |key: &'static str| {
@@ -281,7 +286,7 @@ impl Config {
         }
     }
 
-    /// What stays in a slot between runs, and what is copied there (K58).
+    /// Returns what stays in a slot between runs, and what is copied into it (K58).
     fn keeping(&self) -> Result<Keeping, AppError> {
         let patterns = |key: &'static str| {
             let values = self.all(key);
@@ -294,7 +299,8 @@ impl Config {
         Ok(Keeping { keep, across: self.bool("keepAcross", false)?, include })
     }
 
-    /// The first port of the first slot (K57): it has a block of its own from there on.
+    /// Returns the first port of the first slot (K57). Each slot has a block of ports of its own from there
+    /// on.
     fn port_base(&self) -> Result<u16, AppError> {
         let base = self.number("portBase", 20_000)?;
         let fits =
@@ -311,7 +317,7 @@ impl Config {
         Ok(role.map(|role| RoleName::new(&role).map_err(|why| wrong(role, why.to_string()))).transpose()?)
     }
 
-    /// Where slots live (K14).
+    /// Returns the folder of this repository's slots (K14).
     pub fn worktree_dir(&self, repo: &Repository) -> PathBuf {
         let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map(PathBuf::from);
         if let Some(dir) = self.get("worktreeDir").filter(|d| !d.is_empty()) {
@@ -328,7 +334,7 @@ impl Config {
         }
     }
 
-    /// Who writes: the user, or the runner where no user is configured.
+    /// Returns the name and address of who writes: the user, or the runner where no user is configured.
     pub fn identity(&self) -> (String, String) {
         self.identity.clone().unwrap_or_else(|| {
             let host = nix::unistd::gethostname().ok().and_then(|h| h.into_string().ok());
@@ -337,8 +343,8 @@ impl Config {
         })
     }
 
-    /// The environment that commands inherit (K15, K35). `short`: little of it, unless the configuration
-    /// names what.
+    /// Returns the environment that commands inherit (K15, K35). With `short` it is only a few variables,
+    /// unless the configuration names which.
     pub fn environment(&self, short: bool) -> Vec<(OsString, OsString)> {
         let mut only = self.all("passEnv");
         if short && only.is_empty() {
@@ -363,7 +369,7 @@ pub(super) fn bad_value(key: impl Into<String>, value: &str, want: &'static str)
     AppError::BadValue { key: key.into(), value: value.to_owned(), want }
 }
 
-/// A duration as people write it; a bare number is seconds.
+/// Reads a duration as people write it; a bare number is seconds. Returns `None` for anything else.
 pub fn duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     match text.parse::<u64>() {
@@ -385,7 +391,8 @@ fn size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// A program and its arguments: several values are taken as they are, one is split as a shell would split words.
+/// Returns a program and its arguments: several values are taken as they are, a single one is split as a
+/// shell splits words.
 pub(super) fn words(key: &str, values: &[String]) -> Result<Vec<String>, AppError> {
     match values {
         [] => Ok(Vec::new()),
@@ -394,7 +401,7 @@ pub(super) fn words(key: &str, values: &[String]) -> Result<Vec<String>, AppErro
     }
 }
 
-/// A boolean as Git writes them; `None` for anything else.
+/// Reads a boolean as Git writes it; returns `None` for anything else.
 pub(super) fn boolean(text: &str) -> Option<bool> {
     match &*text.to_ascii_lowercase() {
         "true" | "yes" | "on" | "1" => Some(true),

@@ -1,7 +1,9 @@
-//! The folder that the demo plays in: repository, HOME, configuration and a `bin` with this binary.
+//! The place that the demo plays in: a folder with a repository, HOME, configuration and a `bin` with this
+//! binary.
 //!
-//! Children see nothing of the user's environment but where programs are. What was made goes away with
-//! the value, except a repository that was asked to be kept.
+//! Child processes see little of the user's environment: where programs and temporary files are, and how to
+//! show text. Everything that was made is removed with the value, except a repository that was asked to be
+//! kept.
 
 use crate::store::{forbids_programs, remove_tree};
 use crate::supervisor::SupervisorError;
@@ -13,15 +15,16 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A committer of its own: the user may have none.
+/// The demo's configuration. It names a committer, since the user may have none.
 const CONFIG: &str = "[user]\n\tname = Demo\n\temail = demo@example.com\n[init]\n\tdefaultBranch = main\n\
                       [advice]\n\tdefaultBranchName = false\n";
 
-/// What is passed on to children: where programs and temporary files are, and how to show text.
+/// The variables that are passed on to child processes: where programs and temporary files are, and how to
+/// show text.
 const PASSED: &[&str] =
     &["PATH", "TERM", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "USER", "LOGNAME"];
 
-/// The folder and how to run things in it.
+/// The demo's folder, and how to run things in it.
 pub struct Place {
     root: PathBuf,
     repo: PathBuf,
@@ -31,7 +34,7 @@ pub struct Place {
 /// Why the demo can't play.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// A file or folder of its place.
+    /// A file or folder of the demo can't be used.
     #[error("cannot {what} '{}'", path.display())]
     Io {
         /// What was tried.
@@ -41,7 +44,7 @@ pub enum DemoError {
         /// What the system said.
         source: io::Error,
     },
-    /// Its place can't be made.
+    /// The demo's folder can't be made.
     #[error("cannot create '{}'", path.display())]
     NotMade {
         /// The folder.
@@ -49,19 +52,19 @@ pub enum DemoError {
         /// What the system said.
         source: io::Error,
     },
-    /// Programs may be started nowhere.
+    /// There is no folder in which programs may be started.
     #[error("no folder was found where programs may be started")]
     NoPlace,
-    /// The folder that the repository is to be kept in holds something.
+    /// The folder that the repository is to be kept in is not empty.
     #[error("'{}' is there already, and not empty", .0.display())]
     NotEmpty(PathBuf),
     /// There is no git.
     #[error("git was not found on PATH")]
     NoGit,
-    /// The folders of programs can't be named together.
+    /// The name of a folder of programs can't be part of PATH.
     #[error("cannot use PATH: {0}")]
     Path(JoinPathsError),
-    /// A command of it can't be run.
+    /// A command of the demo can't be run.
     #[error(transparent)]
     Supervisor(#[from] SupervisorError),
 }
@@ -72,10 +75,10 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DemoErro
 }
 
 impl Place {
-    /// Makes it. `keep` is where the repository goes, if it is to stay: a folder that is new or empty.
+    /// Makes the demo's place. `keep`, a new or empty folder, is where the repository goes if it is to stay.
     pub fn make(keep: Option<&Path>) -> Result<Self, DemoError> {
         let root = root()?;
-        // From here on the folder goes away with the value, whatever fails.
+        // From this line on the folder is removed with the value, whatever fails.
         let mut place = Self { repo: root.join("demo"), root, env: Vec::new() };
         if let Some(keep) = keep {
             place.repo = std::path::absolute(keep).map_err(failed("find", keep))?;
@@ -98,12 +101,12 @@ impl Place {
         Ok(place)
     }
 
-    /// The repository.
+    /// Returns the folder of the repository.
     pub fn repo(&self) -> &Path {
         &self.repo
     }
 
-    /// Writes an executable file of the repository.
+    /// Writes a new executable file into the repository.
     pub fn write(&self, name: &str, content: &str) -> Result<(), DemoError> {
         let path = self.repo.join(name);
         if let Some(folder) = path.parent() {
@@ -129,7 +132,8 @@ impl Place {
         }
     }
 
-    /// Runs a command line; its exit status (`None`: a signal), and what it printed to both streams, in order.
+    /// Runs a command line. Returns its exit status (`None`: a signal), and what it printed to both streams,
+    /// in order.
     pub fn run(&self, typed: &str) -> Result<(Option<i32>, Vec<u8>), DemoError> {
         let words = shlex::split(typed).unwrap_or_default();
         let Some((program, args)) = words.split_first() else { return Ok((Some(0), Vec::new())) };
@@ -146,7 +150,7 @@ impl Drop for Place {
     }
 }
 
-/// A new private folder where programs may be started: some machines forbid that in `/tmp`.
+/// Makes a new private folder where programs may be started: some machines forbid that in `/tmp`.
 fn root() -> Result<PathBuf, DemoError> {
     let home = std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cache"));
     let candidates = [Some(std::env::temp_dir()), home, std::env::current_dir().ok()];

@@ -1,8 +1,10 @@
-//! `diff`: which two commits show what a run changed, and Git's own `diff` of them in place of this process.
+//! `diff`: finds the two commits that show what a run changed, and replaces this process with Git's own
+//! `diff` of them.
 //!
-//! [`find`] finds the run: a branch means its latest, else its id, or the beginning of one, or a commit of it, or the one
-//! that it answered. `shell` asks for runs in the same way. In a repository that is not trusted nothing that its
-//! configuration names is started (K34). Implements K55 (`diff`).
+//! [`find`] finds the run. A branch stands for its latest run; otherwise a run is named by its id or the
+//! beginning of that, by a commit of it, or by the commit that it answered. `shell` finds runs in the same
+//! way. In a repository that is not trusted, no program that its configuration names is started (K34).
+//! Implements K55 (`diff`).
 
 use super::config::Flags;
 use super::session::Session;
@@ -21,7 +23,7 @@ use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// The shortest beginning of a run's id that is looked for.
+/// The shortest beginning of a run's id that is looked for, in characters.
 const ID_MIN: usize = 4;
 
 /// Why there is no run to show.
@@ -35,27 +37,27 @@ pub enum PastError {
         /// The remote whose branch it is.
         remote: Option<String>,
     },
-    /// What was named is nothing that is known here.
+    /// What was named is no branch, run or commit of a run that is known in this repository.
     #[error("'{}' is neither a branch nor a run, nor a commit of one", escape(what.as_bytes()))]
     NoSuch {
         /// What was named.
         what: OsString,
         /// The remote whose branches are meant.
         remote: Option<String>,
-        /// That remote, where it was not asked (K34).
+        /// The remote's name, where it was not asked (K34).
         unasked: Option<String>,
     },
     /// The run has not ended.
     #[error("{} has not ended", run(run_id.as_deref(), branch))]
     Running {
-        /// The branch that it holds.
+        /// The branch that the run holds.
         branch: RefName,
-        /// The run.
+        /// The run's id, where it is known.
         run_id: Option<String>,
         /// The remote whose branch it is.
         remote: Option<String>,
     },
-    /// `--submodule` in a repository that is not trusted.
+    /// `--submodule` was given in a repository that is not trusted.
     #[error("'{}' is refused here: not trusted, and it would read configuration of submodules", escape(.0.as_bytes()))]
     Submodules(OsString),
 }
@@ -72,28 +74,28 @@ fn run(run_id: Option<&str>, branch: &RefName) -> String {
 
 /// A run that was found, and the branch that it ran on.
 pub struct Found {
-    /// The branch.
+    /// The branch that the run ran on.
     pub branch: RefName,
-    /// The run.
+    /// The run's id, where it is known.
     pub run_id: Option<String>,
-    /// What it answered.
+    /// The commit that the run answered.
     pub trigger: ObjectId,
-    /// The commit that holds its work; `None` where it left none.
+    /// The commit that holds the run's work; `None` where it left none.
     pub work: Option<ObjectId>,
-    /// The ref that keeps the work, where that is not on the branch.
+    /// The ref that keeps the work, where the work is not on the branch.
     pub kept: Option<RefName>,
     /// The ref that keeps what an outcome left out.
     pub left_out: Option<RefName>,
-    /// Its files are those of the trigger.
+    /// True where the work has the same files as the trigger.
     pub is_same: bool,
 }
 
-/// The work that a question is about, where this is the id of one that stands.
+/// Finds the work that a question is about, where `what` is the id of a question that stands.
 fn asked(runner: &Runner<'_>, what: Option<&OsStr>) -> Option<Found> {
     let id = MessageId::parse(what?.to_str()?).ok()?;
     let asked = runner.question(id).ok()?;
     let snapshot = runner.store.read_commit(asked.snapshot?).ok()?;
-    // It is the run's lease, or one commit on it.
+    // The snapshot is the run's lease, or one commit on top of it.
     let lease = match Tip::from(snapshot.clone()) {
         Tip { event: Some(event), .. } => event,
         Tip { event: None, .. } => {
@@ -113,7 +115,7 @@ fn asked(runner: &Runner<'_>, what: Option<&OsStr>) -> Option<Found> {
     })
 }
 
-/// Finds the run that is over and that this names, or the work that a question is about.
+/// Finds the run that `what` names and that is over, or the work that a question is about.
 pub fn find(session: &Session, what: Option<&OsStr>, remote: Option<String>) -> Result<Found, AppError> {
     let settings = session.settings(&Flags { remote, ..Flags::default() })?;
     mend::all(session);
@@ -171,11 +173,11 @@ fn meant(session: &Session, runner: &Runner<'_>, what: Option<&OsStr>) -> Result
     }
 }
 
-/// The run of this id, or the one that wrote or answered this commit, on whichever branch.
+/// Finds the run that has this id, or that wrote or answered this commit, on whichever branch.
 fn by_run(session: &Session, runner: &Runner<'_>, what: &OsStr) -> Result<Option<(RefName, Past)>, AppError> {
     let Some(what) = what.to_str() else { return Ok(None) };
     let repo = &session.repo;
-    // The ref of an attempt is named for its run.
+    // The ref of an attempt is named after its run.
     let attempt = what.starts_with("refs/aynig/attempts/").then(|| Meant::Id(run_of(&RefName::new(what))));
     let commit = || {
         let id = repo.git.rev_parse(&repo.git_dir, &format!("{what}^{{commit}}")).ok()?;
@@ -187,7 +189,7 @@ fn by_run(session: &Session, runner: &Runner<'_>, what: &OsStr) -> Result<Option
     for meant in ways.into_iter().flatten() {
         let mut known = HashSet::new();
         for (branch, head) in &heads {
-            // Another branch that can't be read is no reason not to show this one.
+            // A branch that can't be read is no reason not to show a run of another branch.
             if let Ok(Some(past)) = runner.past(*head, &meant, &mut known) {
                 return Ok(Some((branch.clone(), past)));
             }
@@ -196,7 +198,7 @@ fn by_run(session: &Session, runner: &Runner<'_>, what: &OsStr) -> Result<Option
     Ok(None)
 }
 
-/// The run that wrote a commit, or whose lease an attempt stands on.
+/// Returns the id of the run that wrote a commit, or on whose lease an attempt stands.
 fn written_by(runner: &Runner<'_>, id: ObjectId) -> Option<String> {
     let tip = Tip::from(runner.store.read_commit(id).ok()?);
     let of = |event: &Event| event.run_id().or_else(|| event.text(STALLED_RUN)).map(str::to_owned);
@@ -209,7 +211,8 @@ fn written_by(runner: &Runner<'_>, id: ObjectId) -> Option<String> {
     }
 }
 
-/// Becomes `git diff` of a run, with the user's own pager and configuration; returns only where that fails.
+/// Replaces this process with `git diff` of a run, with the user's own pager and configuration. Returns only
+/// where that fails.
 pub fn show(
     session: &Session,
     git_dir: Option<&std::path::Path>,
@@ -219,7 +222,7 @@ pub fn show(
     let git = session.repo.git.git();
     let kept_from = git.kept_from(&session.repo.git_dir)?;
     let options = args.iter().take_while(|arg| *arg != "--");
-    // As far as Git takes a part of the word for the whole.
+    // Git takes the beginning of an option for the whole.
     let submodules = options.clone().find(|arg| arg.as_bytes().starts_with(b"--sub"));
     if let (Some(_), Some(option)) = (&kept_from, submodules) {
         return Err(PastError::Submodules(option.clone()).into());

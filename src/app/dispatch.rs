@@ -1,7 +1,8 @@
 //! Dispatch: `tick` evaluates branches once, `run` until nothing is actionable.
 //!
-//! [`Ticking`] is what was asked; the caller settles trust first, for that may take a question. Each branch's
-//! report goes to the audience as it comes, and what other branches wait for is started after it.
+//! [`Ticking`] is what the user asked for. The caller settles trust first, since that may take a question to
+//! the user. Each branch's report goes to the audience as it comes; after it, chains start for the branches
+//! that the run asked to have looked at.
 
 use super::background::{self, Cause, wake};
 use super::config::Flags;
@@ -21,33 +22,34 @@ use std::time::{Duration, SystemTime};
 /// What is to be ticked, and how.
 #[derive(Debug, Clone)]
 pub struct Ticking {
-    /// Branches by name; empty: all.
+    /// Names of branches; empty for all.
     pub branches: Vec<OsString>,
-    /// What stands over the configuration.
+    /// Flags that take precedence over the configuration.
     pub flags: Flags,
     /// What to do about the branch that is checked out.
     pub current_branch: CurrentBranch,
-    /// Only say what would be done.
+    /// Only report what would be done.
     pub dry_run: bool,
 }
 
-/// What one pass over the branches came to. Reports are told and let go: a chain may go on for days.
+/// What one pass over the branches came to. The reports themselves are not kept, since a chain may go on for
+/// days.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Pass {
-    /// The worst end of all reports.
+    /// The worst exit of all reports.
     pub exit: Exit,
     /// True where a branch has a new head that may be actionable.
     pub advanced: bool,
-    /// The first moment from which on a head that was seen may be dispatched, in seconds since 1970.
+    /// The earliest time from which a head that was seen may be dispatched, in seconds since 1970.
     pub earliest: Option<i64>,
 }
 
-/// Counts reports that several threads make.
+/// Adds up reports that several threads make.
 #[derive(Default)]
 pub(super) struct Tally(Mutex<Pass>);
 
 impl Tally {
-    /// Takes one report into account; `named` where its branch was asked for by name.
+    /// Takes one report into account; `named` where the user asked for its branch by name.
     pub(super) fn count(&self, report: &Report, named: bool) {
         let mut pass = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         pass.exit = pass.exit.max(Exit::of_report(report, named));
@@ -69,8 +71,8 @@ impl Ticking {
     }
 }
 
-/// Evaluates branches once; with `chain`, each until its head is not actionable. `audience` is made for the
-/// settings and branches that are looked at.
+/// Evaluates branches once; with `chain`, each until its head is not actionable. `audience` makes the
+/// audience for the settings and branches that are looked at.
 pub fn tick<A: Audience>(
     mut session: Session,
     settings: &Settings,
@@ -89,7 +91,8 @@ pub fn tick<A: Audience>(
     }
 }
 
-/// Evaluates branches until nothing is actionable; with `every`, again after each such wait until a signal comes.
+/// Evaluates branches until nothing is actionable. With `every`, waits that long and does so again, until a
+/// signal comes.
 pub fn run<A: Audience>(
     mut session: Session,
     mut settings: Settings,
@@ -118,20 +121,22 @@ pub fn run<A: Audience>(
         if interrupt.signal().is_some() {
             return Ok(look.end(exit));
         }
-        // Anew after each wait: what may run is what is said now.
+        // The repository is opened again after each wait, so that what may run is decided by the
+        // configuration of that moment.
         session = session.reopened()?;
         settings = session.settings(&ticking.flags)?;
         session.require_trust(&settings)?;
     }
 }
 
-/// Waits so long, or until that moment where it comes before (K51).
+/// Waits for `left`, or only until the time `until` where that comes first (K51).
 fn wait(interrupt: &Interrupt, mut left: Duration, until: Option<i64>) {
     let until = until
         .and_then(|at| u64::try_from(at).ok())
         .map(|at| SystemTime::UNIX_EPOCH + Duration::from_secs(at));
     while !left.is_zero() && interrupt.signal().is_none() {
-        // Asked of the clock again and again: it may be set meanwhile, and counts suspend.
+        // The clock is read again and again: it may be set meanwhile, and it goes on while the machine is
+        // suspended.
         let due = until.map(|until| until.duration_since(SystemTime::now()).unwrap_or_default());
         let part = left.min(Duration::from_secs(30)).min(due.unwrap_or(Duration::MAX));
         if part.is_zero() {
@@ -142,8 +147,8 @@ fn wait(interrupt: &Interrupt, mut left: Duration, until: Option<i64>) {
     }
 }
 
-/// Starts a tick in the background, by the arguments that this process was called with. What is wrong with what was
-/// asked is said here.
+/// Starts a tick in the background, with the arguments that this process was called with. This process
+/// reports what is wrong with them.
 pub fn detach(session: &Session, ticking: &Ticking, args: &[OsString]) -> Result<(), AppError> {
     let settings = session.settings(&ticking.flags)?;
     session.require_trust(&settings)?;
@@ -151,7 +156,7 @@ pub fn detach(session: &Session, ticking: &Ticking, args: &[OsString]) -> Result
     background::detach(session, args, background::Input::Bytes(b""))
 }
 
-/// One look at the branches, under what was said when it began.
+/// One look at the branches, by the configuration that was read when it began.
 struct Look<'a, A> {
     session: &'a Session,
     settings: &'a Settings,
@@ -162,12 +167,12 @@ struct Look<'a, A> {
 }
 
 impl<A: Audience> Look<'_, A> {
-    /// The end that a signal brings, or this one.
+    /// Returns the exit of the signal that came, or else `exit`.
     fn end(&self, exit: Exit) -> Exit {
         self.interrupt.signal().map_or(exit, Exit::of_signal)
     }
 
-    /// A question to a remote that a signal ended is no failure.
+    /// Returns the signal's exit where a signal cut a request to a remote short: that is no failure.
     fn stopped(&self, error: AppError) -> Result<Exit, AppError> {
         match self.interrupt.signal() {
             Some(signal) if Exit::from(&error) == Exit::Later => Ok(Exit::of_signal(signal)),
@@ -175,13 +180,14 @@ impl<A: Audience> Look<'_, A> {
         }
     }
 
-    /// Passes until nothing is actionable. A runner that polls outlives what may pass.
+    /// Makes passes until nothing is actionable. A runner that polls survives failures that may pass. Returns
+    /// the exit and the earliest time of a later dispatch.
     fn passes(&self, polls: bool) -> Result<(Exit, Option<i64>), AppError> {
         let (mut exit, mut earliest) = (Exit::Done, None);
         loop {
             let pass = match self.pass(true) {
                 Ok((pass, None)) => pass,
-                // What was seen before a remote fell silent counts, such as when to look again.
+                // What was seen before a remote fell silent counts, for example when to look again.
                 Ok((pass, Some(error)))
                     if polls && self.interrupt.signal().is_none() && Exit::from(&error) == Exit::Later =>
                 {
@@ -197,7 +203,7 @@ impl<A: Audience> Look<'_, A> {
                 }
                 Ok((_, Some(error))) | Err(error) => return Err(error),
             };
-            // What stalled on the way counts even where a handler went on from it.
+            // A run that stalled on the way counts even where a handler went on from it.
             exit = if polls { pass.exit } else { exit.max(pass.exit) };
             earliest = pass.earliest;
             if self.dry || !pass.advanced || self.interrupt.signal().is_some() {
@@ -206,7 +212,7 @@ impl<A: Audience> Look<'_, A> {
         }
     }
 
-    /// One pass over the selected branches, and what ended it before its time.
+    /// Makes one pass over the selected branches. Also returns the error that ended it early, if one did.
     fn pass(&self, chain: bool) -> Result<(Pass, Option<AppError>), AppError> {
         let make = || self.session.runner(self.settings, self.interrupt, &self.audience);
         let runner = make()?;
@@ -243,8 +249,9 @@ impl<A: Audience> Look<'_, A> {
         Ok((pass, done.err().map(AppError::from)))
     }
 
-    /// A slot is free again: branches that hooks left waiting for one go on in the background (K14). So does what
-    /// a process will set that a command left behind, where hooks answer what is set.
+    /// Starts a chain in the background where branches that hooks left waiting can have the slot that is free
+    /// again (K14). Does so too where a process that its command left behind may still set a branch (`kept`),
+    /// and hooks answer what is set.
     fn take_on_pending(&self, kept: bool) -> Result<(), AppError> {
         let repo = &self.session.repo;
         let waits = repo.has_pending() || kept && Hooks::any_installed(repo);

@@ -1,9 +1,9 @@
 //! `doctor`: what would stop a tick here, one finding each, and what programs are told of it: schema
 //! `aynig.doctor/1`.
 //!
-//! Goes as far as it can: without git, without a repository, with an unreadable configuration it says so and ends.
-//! What needs the environment is looked at here, the rest by `runner::checkup`. Implements git-aynig-doctor(1),
-//! K33 (ignored keys).
+//! The checks go as far as they can: without Git, without a repository or with an unreadable configuration,
+//! the findings say so and end there. This module makes the checks that need the environment,
+//! `runner::checkup` the rest. Implements git-aynig-doctor(1), K33 (ignored keys).
 
 use super::session::Session;
 use super::{AppError, is_switched_off};
@@ -21,11 +21,11 @@ pub const DOCTOR_SCHEMA: &str = "aynig.doctor/1";
 /// The oldest Git that is enough.
 const GIT_MIN: (u32, u32) = (2, 31);
 
-/// What is to be looked at besides.
+/// What to look at besides the usual.
 pub struct Questions {
-    /// The remote of `aynig.remote`.
+    /// Whether to ask the remote of `aynig.remote`.
     pub network: bool,
-    /// What commits say: of this branch, or of every branch.
+    /// Whether to read what commits say: of this branch, or with an inner `None` of every branch.
     pub history: Option<Option<OsString>>,
 }
 
@@ -45,7 +45,7 @@ pub struct Finding {
 /// What mends a finding.
 #[derive(Debug)]
 pub enum Remedy {
-    /// What the runner says.
+    /// What the runner's checkup names.
     Mend(Mend),
     /// Unset `AYNIG`.
     SwitchOn,
@@ -55,13 +55,13 @@ pub enum Remedy {
     NewerGit,
     /// Take a key out of the repository's own configuration.
     Unset(String),
-    /// Look where a key is said.
+    /// Show where a key is set.
     ShowKey(String),
     /// Name a remote.
     NameRemote,
-    /// What mends this error; where nothing does, another folder.
+    /// Whatever mends this error; where nothing does, the use of another folder.
     Repository(AppError),
-    /// What mends this error; where nothing does, another configuration.
+    /// Whatever mends this error; where nothing does, another configuration.
     Configuration(AppError),
 }
 
@@ -82,7 +82,7 @@ impl From<checkup::Finding> for Finding {
     }
 }
 
-/// Looks at everything.
+/// Makes all checks, and returns their findings.
 pub fn examine(open: impl FnOnce() -> Result<Session, AppError>, questions: &Questions) -> Vec<Finding> {
     let mut found = Vec::new();
     if is_switched_off() {
@@ -140,7 +140,7 @@ fn checked(session: &Session, questions: &Questions) -> Result<Vec<Finding>, App
     }
     let interrupt = Interrupt::never()?;
     let runner = session.reader(&settings, &interrupt)?;
-    // Of a remote's branches what was last heard is looked at.
+    // Of a remote's branches, those that were last fetched are looked at; the remote is not asked.
     let known = remote.as_ref().filter(|remote| session.repo.has_remote(remote));
     let ticked = known.map(|remote| session.recaller(remote, &ticked, &interrupt)).transpose()?;
     let mut found = runner.checkup(ticked.as_ref().unwrap_or(&runner));
@@ -202,7 +202,7 @@ pub struct DoctorLine<'a> {
 }
 
 impl<'a> DoctorLine<'a> {
-    /// The line of a finding, with what mends it in words.
+    /// Makes the line of a finding; `hint` says in words what mends it.
     pub fn new(finding: &'a Finding, hint: Option<String>) -> Self {
         let Finding { level, subject, text, remedy: _ } = finding;
         Self { schema: DOCTOR_SCHEMA, level: level.name(), subject, text, hint }

@@ -1,4 +1,4 @@
-//! Why a verb could not do what it was asked, as one type. Which shell command mends it is `cli`'s to say.
+//! Why a verb could not do what it was asked, as one type. `cli` says which shell command mends it.
 
 use super::change::{About, NotPushed};
 use super::diff::PastError;
@@ -39,7 +39,7 @@ pub enum AppError {
         /// The remote whose branch it is.
         remote: Option<String>,
     },
-    /// Nothing was said to a branch.
+    /// A branch could not be talked to: no message, question, answer or pause was written or read.
     #[error("{error}")]
     Talk {
         /// Why.
@@ -47,19 +47,19 @@ pub enum AppError {
         /// The remote whose branch it is.
         remote: Option<String>,
     },
-    /// A turn was not had.
+    /// A node's turn could not be taken.
     #[error(transparent)]
     Turn(#[from] TurnError),
-    /// A turn was not routed.
+    /// A node's turn could not be routed.
     #[error(transparent)]
     Route(#[from] RouteError),
-    /// A flow was not projected.
+    /// A flow could not be projected.
     #[error(transparent)]
     Project(#[from] ProjectError),
-    /// Nothing was done about a flow.
+    /// A flow could not be read or changed.
     #[error(transparent)]
     Flow(#[from] FlowError),
-    /// The trusted commands have none for a node's turns.
+    /// The trusted commands lack these, which a node's turns need.
     #[error("cannot make a flow: the trusted commands have no '{}'", .0.join("' and no '"))]
     NoTurns(Vec<&'static str>),
     /// The call was wrong.
@@ -73,19 +73,19 @@ pub enum AppError {
     BadValue {
         /// The key, without its section.
         key: String,
-        /// What it says.
+        /// The key's value.
         value: String,
-        /// What can be read.
+        /// What the key's value should be.
         want: &'static str,
     },
-    /// Nothing says which commands may run here.
+    /// No configuration says which commands may run in this repository.
     #[error("not trusted: nothing runs here until you say which commands may")]
     NotTrusted {
         /// A folder of the repository.
         place: PathBuf,
-        /// The branch that is checked out there.
+        /// The branch that is checked out in that folder.
         current: Option<RefName>,
-        /// This account has a configuration that trust can be written to.
+        /// True where this account has a configuration that trust can be written to.
         is_writable: bool,
     },
     /// There is no log to show.
@@ -100,17 +100,17 @@ pub enum AppError {
     /// Trust was not given, or taken away.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// A remote that the repository's own configuration alone names, which is not asked before trust (K34).
+    /// A remote that only the repository's own configuration names, which is not asked before trust (K34).
     #[error("not trusted: remote '{}' is not asked unless you name it", escape(.0.as_bytes()))]
     Unasked(String),
-    /// An event is on its branch here, and not known to be on a remote.
+    /// An event is on its local branch, but not known to be on a remote.
     #[error("'{}' is written here{}", escape(branch.short()), not_pushed(commit, remote, why))]
     NotPushed {
         /// The branch.
         branch: RefName,
         /// The event's commit.
         commit: ObjectId,
-        /// The remote.
+        /// The remote's name; empty where there is no remote to push to.
         remote: String,
         /// Why.
         why: NotPushed,
@@ -122,7 +122,7 @@ pub enum AppError {
         branch: RefName,
         /// The remote whose branch is meant.
         remote: Option<String>,
-        /// That remote, where it was not asked (K34).
+        /// The remote's name, where it was not asked (K34).
         unasked: Option<String>,
     },
     /// A pattern matches no branch that the verb can be about.
@@ -146,13 +146,13 @@ pub enum AppError {
         /// Why.
         cause: Box<AppError>,
     },
-    /// What a background chain is told on its standard input can't be read.
+    /// The branches that a background chain is told on its standard input can't be read.
     #[error("cannot read the branches: {0}")]
     Promised(io::Error),
-    /// No branch could be looked at; these were asked for by name.
+    /// No branch could be looked at. `named` are those that the user named.
     #[error("{}nothing was claimed: {cause}", named.iter().map(|b| escape(b.short()) + ": ").collect::<String>())]
     Unseen {
-        /// The branches.
+        /// The branches that the user named.
         named: Vec<RefName>,
         /// Why.
         cause: Box<AppError>,
@@ -162,19 +162,19 @@ pub enum AppError {
 /// A wrong call.
 #[derive(Debug, thiserror::Error)]
 pub enum Misuse {
-    /// What should be a duration is none.
+    /// The argument is no duration.
     #[error("'{0}' is no duration; say 90, 90s, 5m or '1h 30m'")]
     Duration(String),
-    /// What should be a moment is none.
+    /// The argument is no point in time.
     #[error("'{}' is no moment; say 90m, 2d, 2026-01-31 or 2026-01-31T12:00:00Z", escape(.0.as_bytes()))]
     Since(String),
     /// `--jobs` is 0.
     #[error("'--jobs' must be at least 1")]
     NoJobs,
-    /// A lease that is too short, too long or of no whole seconds.
+    /// A lease that is too short, too long, or not a whole number of seconds.
     #[error("a lease is whole seconds, from 1s to 30 days")]
     Lease,
-    /// A role that no command can have.
+    /// A name of a role that no command can have.
     #[error("role '{}' is not usable: {why}", escape(role.as_bytes()))]
     Role {
         /// The role.
@@ -190,7 +190,7 @@ pub enum Misuse {
         /// Why.
         why: String,
     },
-    /// A kind of message that is none.
+    /// A kind of message whose name is not valid.
     #[error("kind '{}' is not usable: {why}", escape(kind.as_bytes()))]
     Kind {
         /// The kind.
@@ -198,7 +198,7 @@ pub enum Misuse {
         /// Why.
         why: String,
     },
-    /// An id that is none.
+    /// A message's id that is not valid.
     #[error("'{}' is not usable: {why}", escape(id.as_bytes()))]
     Id {
         /// The id.
@@ -206,18 +206,18 @@ pub enum Misuse {
         /// Why.
         why: String,
     },
-    /// What is said of a flow can't be read, and why.
+    /// An argument about a flow can't be read, and why.
     #[error("{0}")]
     Flow(String),
-    /// What should be a commit is none.
+    /// The argument names no commit.
     #[error("'{}' is no commit here", escape(.0.as_bytes()))]
     Commit(OsString),
-    /// `stalled` is declared outside of a run.
+    /// `stalled` was declared outside of a run.
     #[error(
         "state 'stalled' is what a run ends with: declared outside of one there is nothing that could be tried again"
     )]
     StalledOutside,
-    /// A lease is written by `set-working`.
+    /// `working` was declared, but a lease is written by `set-working`.
     #[error("state 'working' is reserved for leases")]
     Working,
     /// A trailer that can't be written, and why.
@@ -226,10 +226,10 @@ pub enum Misuse {
     /// A message that can't be written, and why.
     #[error("cannot write the commit message: {0}")]
     Message(String),
-    /// What should be a branch is none.
+    /// The argument is no branch name.
     #[error("'{}' is no valid branch name", escape(.0.as_bytes()))]
     Branch(OsString),
-    /// What should be a ref is none.
+    /// The argument is no ref name.
     #[error("'{}' is no valid ref name", escape(.0.as_bytes()))]
     Ref(RefName),
     /// No branch is checked out that commands could come from.

@@ -1,7 +1,8 @@
 //! `events`: a branch's state events, or those of all, and what programs are told of each: schema `aynig.events/1`.
 //!
-//! [`Reading::list`] gives them newest first, [`Reading::follow`] those that are there and then each as it lands, oldest first. The
-//! reader of either says false once it wants no more. Implements git-aynig-events(1), K55 (`--all`, `--since`, durations).
+//! [`Reading::list`] gives events newest first; [`Reading::follow`] gives the latest ones and then each new
+//! one as it lands, oldest first. The callback of either returns false once its reader wants no more.
+//! Implements git-aynig-events(1), K55 (`--all`, `--since`, durations).
 
 use super::config::{self, Flags};
 use super::session::Session;
@@ -23,22 +24,23 @@ use std::time::{Duration, SystemTime};
 
 /// The schema of an event.
 pub const EVENTS_SCHEMA: &str = "aynig.events/1";
-/// How many earlier events [`Reading::follow`] begins with.
+/// How many earlier events [`Reading::follow`] begins with, unless the caller says otherwise.
 const FOLLOW_FROM: usize = 10;
-/// How many it gives at most between two looks.
+/// Most events of a branch that [`Reading::follow`] gives at one look.
 const AT_ONCE: usize = 1000;
-/// How often [`Reading::follow`] looks: at a branch here, at all of them, and on a remote.
+/// How often [`Reading::follow`] looks: at one local branch, at all of them, and at a remote.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 const ALL_LOOK_EVERY: Duration = Duration::from_secs(1);
 const REMOTE_LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// So many events may be older than what is wanted before a branch is read no further: dates need not be in order.
+/// A branch is read no further once more events in a row than this are too old. Fewer do not end the reading,
+/// since dates need not be in order.
 const OLDER_MAX: usize = 10;
 
 /// Branches whose events are read.
 pub struct Reading<'a> {
     branches: Vec<(RefName, ObjectId)>,
-    /// They are all that there are.
+    /// True where these are all branches.
     all: bool,
     runner: Runner<'a>,
     filter: Filter,
@@ -47,11 +49,11 @@ pub struct Reading<'a> {
 /// Which events are wanted.
 #[derive(Debug, Default)]
 pub struct Filter {
-    /// Leases and renewals too.
+    /// Include leases and renewals.
     pub history: bool,
-    /// Those that are no older, in seconds since 1970.
+    /// Only events that were committed no earlier, in seconds since 1970.
     pub since: Option<i64>,
-    /// Those of these states; none: of all.
+    /// Only events of these states; empty for all.
     pub states: Vec<StateName>,
 }
 
@@ -67,7 +69,8 @@ impl Filter {
     }
 }
 
-/// The moment that `--since` says, in seconds since 1970: so long ago, or a day or moment.
+/// Returns the time that `--since` names, in seconds since 1970: a duration before now, a day, or a point in
+/// time.
 pub fn since(text: &str) -> Result<i64, AppError> {
     let now = SystemTime::now();
     let day = || humantime::parse_rfc3339_weak(&format!("{} 00:00:00", text.trim())).ok();
@@ -80,14 +83,14 @@ pub fn since(text: &str) -> Result<i64, AppError> {
     seconds.ok_or_else(|| Misuse::Since(text.to_owned()).into())
 }
 
-/// The settings of the verb, once what an earlier process left is mended.
+/// Reads the settings of the verb, and mends what an earlier process left.
 pub fn settings(session: &Session, remote: Option<String>) -> Result<Settings, AppError> {
     let settings = session.settings(&Flags { remote, ..Flags::default() })?;
     mend::all(session);
     Ok(settings)
 }
 
-/// Finds the branch: named, or the current one.
+/// Finds the branch: the named one, else the run's own, else the current one.
 pub fn open<'a>(
     session: &'a Session,
     settings: &'a Settings,
@@ -117,19 +120,19 @@ pub fn open_all<'a>(
 }
 
 impl Reading<'_> {
-    /// The branch, where it is one.
+    /// Returns the branch, where only one is read.
     pub fn branch(&self) -> Option<&RefName> {
         if let [(branch, _)] = &*self.branches { Some(branch) } else { None }
     }
 
-    /// The length of the longest branch's name, in characters.
+    /// Returns the length of the longest branch name, in characters.
     pub fn width(&self) -> usize {
         let length =
             |(branch, _): &(RefName, ObjectId)| String::from_utf8_lossy(branch.short()).chars().count();
         self.branches.iter().map(length).max().unwrap_or(0)
     }
 
-    /// At most `most` events, newest first. False where there is none.
+    /// Shows at most `most` events, newest first. Returns false where there is none.
     pub fn list(&self, most: usize, mut show: impl FnMut(&Told<'_>) -> bool) -> Result<bool, AppError> {
         let mut known = HashSet::new();
         if let [(branch, head)] = &*self.branches {
@@ -149,7 +152,7 @@ impl Reading<'_> {
                 true
             })?;
         }
-        // Of events of one second a branch's stay in its order.
+        // Events of one branch that have the same date stay in their order: the sort is stable.
         all.sort_by_key(|(_, tip)| std::cmp::Reverse(tip.commit.committed));
         all.truncate(most);
         let _ = all.iter().all(|(branch, tip)| self.tell(branch, tip, &mut show));
@@ -161,7 +164,7 @@ impl Reading<'_> {
         show(&Told { branch, tip, event, took: self.runner.took(tip) })
     }
 
-    /// Tells the events that are wanted, newest first, down to one that is known: branches share history.
+    /// Passes the wanted events to `told`, newest first, down to one in `known`: branches share history.
     fn walk(
         &self,
         head: ObjectId,
@@ -179,8 +182,8 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The last events, 10 unless `most` says otherwise, and then each that lands, oldest first, until a signal
-    /// comes or the reader is gone.
+    /// Shows the latest events (10, unless `most` says otherwise), and then each new one as it lands, oldest
+    /// first, until a signal comes or the reader is gone.
     pub fn follow(
         &self,
         most: Option<usize>,
@@ -213,7 +216,8 @@ impl Reading<'_> {
             if !events.iter().rev().all(|(branch, tip)| self.tell(branch, tip, &mut show)) {
                 return Ok(Exit::Done);
             }
-            // A branch that was put elsewhere meets nothing known: no more of it than this.
+            // The history of a branch that was moved elsewhere leads to no known event, so no more of it than
+            // this is shown.
             limit = AT_ONCE;
             let runner = &self.runner;
             runner.interrupt.wait(match (runner.settings.remote.is_some(), self.all) {
@@ -229,7 +233,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Where the branches are now; those that came meanwhile too, where all are read.
+    /// Returns the heads of the branches as they are now; where all are read, those of new branches too.
     fn heads(&self) -> Result<Vec<(RefName, ObjectId)>, AppError> {
         let store = &self.runner.store;
         if self.all {
@@ -244,19 +248,19 @@ impl Reading<'_> {
     }
 }
 
-/// An event that is told.
+/// An event that is shown.
 pub struct Told<'a> {
     /// Its branch, or one of those that have it.
     pub branch: &'a RefName,
     /// Its commit.
     pub tip: &'a Tip,
-    /// What that says.
+    /// The event that the commit holds.
     pub event: &'a Event,
-    /// How long the run took that it ended, in seconds.
+    /// How long the run that the event ended took, in seconds.
     pub took: Option<i64>,
 }
 
-/// A moment as people and programs read it, in UTC.
+/// Formats a time in UTC, as people and programs read it.
 pub fn date(seconds: Option<i64>) -> Option<String> {
     moment(seconds).map(|moment| moment.to_string())
 }
@@ -307,7 +311,7 @@ fn each_id<S: Serializer>(ids: &&[ObjectId], serializer: S) -> Result<S::Ok, S::
 }
 
 impl<'a> EventLine<'a> {
-    /// The line of an event on this branch.
+    /// Makes the line of an event on this branch.
     pub fn of(told: &Told<'a>) -> Self {
         let Told { branch, tip, event, took } = *told;
         Self {

@@ -1,6 +1,6 @@
-//! How a verb ends, from the best end to the worst: over several branches the worst one counts.
+//! How a verb ends, from the best end to the worst. Over several branches, the worst end counts.
 //!
-//! The numbers that a process exits with are `cli`'s. Implements Exit codes of the contract.
+//! `cli` gives each end the number that a process exits with. Implements Exit codes of the contract.
 
 use super::change::NotPushed;
 use super::diff::PastError;
@@ -43,12 +43,13 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The end that a signal brings.
+    /// Returns the end that a signal brings.
     pub fn of_signal(signal: i32) -> Self {
         if signal == 2 { Exit::Interrupted } else { Exit::Terminated }
     }
 
-    /// The end that one branch's report is; `named` where the user asked for it by name.
+    /// Returns the end that one branch's report stands for; `named` where the user asked for the branch by
+    /// name.
     pub fn of_report(report: &Report, named: bool) -> Self {
         let if_named = |exit| if named { exit } else { Exit::Done };
         let own = match &report.verdict {
@@ -57,7 +58,8 @@ impl Exit {
             | Verdict::WouldDeliver { .. }
             | Verdict::WouldRecover => Exit::Done,
             Verdict::Unusable { .. } | Verdict::Refused(_) => Exit::Refused,
-            // Gone since it was found, or gone on its remote: only a user who names it waits for it.
+            // The branch is gone since it was found, or gone on its remote: only a user who named it waits
+            // for it.
             Verdict::Skipped(Skip::Missing) => if_named(Exit::Failed),
             Verdict::Skipped(Skip::Busy(..))
             | Verdict::Undelivered { .. }
@@ -81,7 +83,8 @@ impl Exit {
         own.max(recovered).max(Exit::of_notes(&report.notes))
     }
 
-    /// What a working tree does not have yet is said, and is not nothing.
+    /// Returns `Unfinished` where a working tree does not yet have what its branch holds: the user is told of
+    /// that, and it is not nothing.
     pub fn of_notes(notes: &[Note]) -> Self {
         let is_behind = notes.iter().any(|note| matches!(note, Note::CheckoutBlocked(..)));
         if is_behind { Exit::Unfinished } else { Exit::Done }
@@ -92,7 +95,7 @@ impl From<&RunnerError> for Exit {
     fn from(error: &RunnerError) -> Self {
         let transient = |source: &std::io::Error| {
             let descriptors = matches!(source.raw_os_error(), Some(23 | 24));
-            // What the system calls EAGAIN: also that there are too many processes.
+            // EAGAIN, with which the system also says that there are too many processes.
             is_full(source) || source.kind() == std::io::ErrorKind::WouldBlock || descriptors
         };
         match error {

@@ -1,7 +1,7 @@
 //! `fan`, `choose` and `compare`: several attempts at one thing, side by side: schema `aynig.compare/1`.
 //!
-//! [`fan`] reads what was typed; [`Change::fan`], [`Change::choose_attempt`] write; [`compare`] only reads, and works in a
-//! repository that is not trusted. Implements K61.
+//! [`fan`] reads what was typed. [`Change::fan`] and [`Change::choose_attempt`] write; [`compare`] only
+//! reads, and works in a repository that is not trusted. Implements K61.
 
 use super::change::Change;
 use super::config::Flags;
@@ -26,17 +26,18 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 
-/// The schema of an attempt that is compared.
+/// The schema of the line of a compared attempt.
 pub const COMPARE_SCHEMA: &str = "aynig.compare/1";
-/// What each attempt is told besides the trigger: one list of trailers an attempt.
+/// What each attempt is told besides the trigger: one list of trailers per attempt.
 pub type Fan = Vec<Vec<Trailer>>;
 
-/// Attempts where no number is said.
+/// How many attempts are made where the user gives no number.
 const ATTEMPTS: usize = 3;
-/// Most commits of a branch that are looked through.
+/// Most commits of a branch that are read.
 const COMMITS_MAX: usize = 100_000;
 
-/// What each attempt is told: `each` are `key=value,value`, one value an attempt, or one for all.
+/// Returns what each attempt is told. Each text of `each` is `key=value,value`, with one value per attempt,
+/// or one for all.
 pub fn fan(count: Option<usize>, each: &[String]) -> Result<Fan, AppError> {
     let mut lists = Vec::new();
     for text in each {
@@ -64,13 +65,13 @@ pub fn fan(count: Option<usize>, each: &[String]) -> Result<Fan, AppError> {
 }
 
 impl Change<'_> {
-    /// Has a branch's trigger answered by several.
+    /// Has several attempts answer a branch's trigger.
     pub fn fan(&self, branch: Option<&OsStr>, fan: &Fan) -> Result<Fanned, AppError> {
         let branch = self.session.branch_or_current(branch, "fan <branch>")?;
         self.with(|runner| runner.fan(&branch, fan, self.inside.as_ref()))
     }
 
-    /// Has the branch go on with what an attempt made.
+    /// Has the fanned branch go on with what this attempt made.
     pub fn choose_attempt(&self, branch: &OsStr) -> Result<Chosen, AppError> {
         let branch = self.session.branch(branch)?;
         self.with(|runner| runner.choose(&branch))
@@ -83,28 +84,28 @@ impl Change<'_> {
     }
 }
 
-/// An attempt as it stands.
+/// An attempt as it stands, compared with a base.
 pub struct Compared {
-    /// Its branch.
+    /// The attempt's branch.
     pub branch: RefName,
-    /// What it holds, or where it stalled what was kept.
+    /// The commit of its work: its head, or where it stalled the work that was kept.
     pub work: ObjectId,
-    /// What its work is compared with.
+    /// The commit that its work is compared with.
     pub base: ObjectId,
-    /// Its head's state.
+    /// The state of its head, where that has a valid one.
     pub state: Option<String>,
-    /// Runs that ended.
+    /// How many of its runs have ended.
     pub runs: usize,
-    /// How long they took, in seconds.
+    /// How long those runs took together, in seconds.
     pub seconds: i64,
-    /// What they used.
+    /// What those runs used.
     pub used: Usage,
-    /// What is changed.
+    /// How much its work changes.
     pub changed: Changed,
 }
 
-/// Compares these branches with what they have in common; one that was fanned means its attempts, and an attempt alone all
-/// of its group.
+/// Compares these branches with what they have in common. A fanned branch alone stands for its attempts, and
+/// an attempt alone for all attempts of its group.
 pub fn compare(
     session: &Session,
     names: &[OsString],
@@ -131,7 +132,7 @@ pub fn compare(
         match runner.fresh_tip(&branch)? {
             Some(tip) => tips.push((branch, tip)),
             None if names.len() > 1 => return Err(session.no_branch(&settings, &branch)),
-            // An attempt that was deleted is none any more.
+            // An attempt whose branch was deleted is left out.
             None => {}
         }
     }
@@ -198,7 +199,7 @@ fn one(
     })
 }
 
-/// An attempt as programs read it.
+/// A compared attempt as programs read it.
 #[derive(Serialize)]
 pub struct CompareLine<'a> {
     schema: &'static str,
@@ -217,7 +218,7 @@ pub struct CompareLine<'a> {
 }
 
 impl<'a> CompareLine<'a> {
-    /// The line of an attempt.
+    /// Makes the line of an attempt.
     pub fn new(of: &'a Compared) -> Self {
         Self {
             schema: COMPARE_SCHEMA,

@@ -17,7 +17,7 @@ pub const GC_SCHEMA: &str = "aynig.gc/1";
 
 /// Removes what is no longer needed, or with `dry` only finds it.
 pub fn collect(session: &Session, dry: bool) -> Result<Collected, AppError> {
-    // What is removed is here, whatever remote is ticked.
+    // Only what is in this repository is removed, whatever remote is ticked.
     let settings = session.settings(&Flags::here())?;
     let expiry = Expiry {
         logs: session.config.expiry("logExpire", 30)?,
@@ -47,7 +47,7 @@ pub struct GcLine<'a> {
 }
 
 impl<'a> GcLine<'a> {
-    /// The line of a removal, or with `dry` of what would be one.
+    /// Makes the line of a removal, or with `dry` of what would be one.
     pub fn new(removal: &'a Removal, dry: bool) -> Self {
         Self {
             schema: GC_SCHEMA,

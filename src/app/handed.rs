@@ -1,7 +1,8 @@
-//! Verbs inside a sandbox: they are asked of the runner, by a file in the run's folder, and its answer is theirs.
+//! Verbs inside a sandbox: the run's runner is asked to carry them out, by a file in the run's folder, and
+//! its answer becomes theirs.
 //!
-//! [`confined`] says whether this process is in one; then nothing of the repository is opened, which need not be readable
-//! here. Implements K59 (the hand-over).
+//! [`confined`] says whether this process is inside a sandbox. If it is, nothing of the repository is opened,
+//! which need not even be readable there. Implements K59 (the hand-over).
 
 use crate::protocol::handed::{ANSWER_MAX, Answer, FOLDER, Handed};
 use crate::store::read_plain;
@@ -9,20 +10,20 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long an answer is waited for: longer than a verb may take.
+/// How long to wait for an answer: longer than a verb may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked for.
+/// How often to look for the answer.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A run that this process is confined to.
+/// The run that this process is confined to.
 pub struct Confined {
     dir: PathBuf,
     branch: OsString,
-    /// True where the repository can't be read whole either.
+    /// True in a strict sandbox, where the repository can't be read as a whole either.
     pub is_strict: bool,
 }
 
-/// The run, where this process is in a sandbox of one.
+/// Returns the run in whose sandbox this process is; `None` outside of a sandbox.
 pub fn confined() -> Option<Confined> {
     let text = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let is_strict = text("AYNIG_SANDBOX")? == "strict";
@@ -31,15 +32,15 @@ pub fn confined() -> Option<Confined> {
 }
 
 impl Confined {
-    /// True for the run's own branch, as it is named or left out.
+    /// True where `branch` is the run's own, or was left out.
     pub fn is_own(&self, branch: Option<&OsStr>) -> bool {
         branch.is_none_or(|branch| *branch == *self.branch)
     }
 
-    /// Asks the runner for it, and waits for the answer.
+    /// Asks the runner to carry out a request, and waits for its answer.
     ///
     /// # Errors
-    /// What kept it from being asked; [`std::io::ErrorKind::TimedOut`] where no answer came.
+    /// Whatever kept the request from being written; [`std::io::ErrorKind::TimedOut`] where no answer came.
     pub fn ask(&self, request: &Handed) -> std::io::Result<Answer> {
         let folder = self.dir.join(FOLDER);
         match std::fs::create_dir(&folder) {
@@ -51,7 +52,7 @@ impl Confined {
         std::fs::write(&aside, serde_json::to_vec(request)?)?;
         std::fs::rename(&aside, &name)?;
         let (done, until) = (name.with_extension("done"), Instant::now() + PATIENCE);
-        // Each byte of its streams may be escaped by six.
+        // JSON may take six bytes for each byte of the two streams.
         let most = 16 * ANSWER_MAX as u64;
         while Instant::now() < until {
             if let Ok(raw) = read_plain(&done, most) {

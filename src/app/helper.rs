@@ -1,18 +1,19 @@
-//! `git-aynig-serve`, the package beside this one: the page, and the server of a flow's tools.
+//! `git-aynig-serve`, a program of a package beside this one: it serves the page, and a flow's tools.
 //!
-//! It lies beside this program, or on PATH, as Git has its helpers; who needs it looks for it. Implements W1.
+//! It is looked for beside this program, then on PATH, as Git does with its helpers, and only when it is
+//! needed. Implements W1.
 
 use std::path::PathBuf;
 
-/// The program.
+/// The name of the helper program.
 pub const PROGRAM: &str = "git-aynig-serve";
 
-/// Where it is; `None` where it is not installed.
+/// Returns the helper's path; `None` where it is not installed.
 pub fn find() -> Option<PathBuf> {
     beside().or_else(|| which::which(PROGRAM).ok())
 }
 
-/// The program in the folder of this one.
+/// Returns the helper's path where it lies in the folder of this program, links resolved.
 fn beside() -> Option<PathBuf> {
     let here = std::fs::canonicalize(std::env::current_exe().ok()?).ok()?;
     let program = here.with_file_name(PROGRAM);

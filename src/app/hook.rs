@@ -1,7 +1,7 @@
-//! What Git's hooks call: look at what landed, start its chain, return.
+//! What Git's hooks call: it looks at what landed, starts its chain, and returns.
 //!
-//! What is worth a line goes to the caller as a [`Notice`]; where nothing is, nothing is said. Implements K34 (hooks),
-//! K38, K39.
+//! What is worth a line goes to the caller as a [`Notice`]; a hook that has nothing to report says nothing.
+//! Implements K34 (hooks), K38, K39.
 
 use super::background::{self, Cause};
 use super::chain;
@@ -27,24 +27,25 @@ use std::path::PathBuf;
 /// What a hook says.
 #[derive(Debug)]
 pub enum Notice {
-    /// A commit is no state event, and says something that is nearly one; on this branch of a push.
+    /// A commit is no state event, but says something that is nearly one. The branch is named for a push.
     Missed(Option<RefName>, Missed),
-    /// No command answers this state; these answer one that is nearly it.
+    /// No command answers this state, but commands answer these states, which are nearly the same. The branch
+    /// is named for a push.
     Alike(Option<RefName>, String, Vec<String>),
-    /// Nothing says which commands may run; a folder of the repository.
+    /// Nothing says which commands may run. The path is a folder of the repository.
     NotTrusted(PathBuf),
-    /// Nothing may run, for this key is in a file that is included only for some branches or remotes; a folder of the
-    /// repository.
+    /// Nothing may run, since this key is in a file that is included only for some branches or remotes. The
+    /// path is a folder of the repository.
     Conditional(String, PathBuf),
-    /// A chain has become too long; the limit.
+    /// The branch's chain has become too long. The number is the limit.
     HopLimit(RefName, u32),
-    /// A command below `.aynig/` can't be started.
+    /// The branch's command, at this path below `.aynig/`, can't be started.
     Unusable(RefName, String, Unfit),
-    /// `aynig.branches` leaves it out.
+    /// `aynig.branches` leaves this branch out.
     LeftOut(RefName),
-    /// Its state can't name a command.
+    /// The branch's state can't name a command.
     InvalidState(RefName, Vec<u8>, BadName),
-    /// The ref that commands come from does not exist; a folder of the repository.
+    /// The ref that commands come from does not exist. The path is a folder of the repository.
     Absent(RefName, PathBuf),
     /// It is not signed as the policy asks.
     NotVouched(RefName, Refusal),
@@ -52,11 +53,11 @@ pub enum Notice {
     Dispatched {
         /// The branch.
         branch: RefName,
-        /// Its state.
+        /// The branch's state.
         state: String,
-        /// The run's id.
+        /// The id that the branch's next run will have.
         run_id: String,
-        /// No worktree is free: it waits for one.
+        /// True where no slot is free, so that the branch waits for one.
         queued: bool,
     },
 }
@@ -67,15 +68,15 @@ const VERIFIED_MAX: usize = 64;
 
 /// Hears what a hook says.
 pub trait Hearer {
-    /// What hears of a chain.
+    /// The type of the audience of a chain.
     type Audience: Audience;
-    /// Several notices, in one piece.
+    /// Takes several notices, to be shown in one piece.
     fn hear(&self, notices: Vec<Notice>);
-    /// What hears of a chain that the user watches.
+    /// Makes the audience of a chain that the user watches.
     fn audience(&self, session: &Session) -> Self::Audience;
 }
 
-/// Something new on the branch that is checked out here.
+/// Looks at what is new on the branch that is checked out in this working tree; `rebased` after a rebase.
 pub fn here(
     open: impl FnOnce() -> Result<Session, AppError>,
     rebased: bool,
@@ -128,7 +129,7 @@ pub fn here(
     }
 }
 
-/// Runs the chains of these branches before the user's eyes.
+/// Runs the chains of these branches while the user watches.
 fn stream(
     session: &mut Session,
     branches: Vec<RefName>,
@@ -147,7 +148,8 @@ fn alike(branch: Option<&RefName>, state: String, meant: Vec<String>) -> Option<
     (!meant.is_empty()).then(|| Notice::Alike(branch.cloned(), state, meant))
 }
 
-/// Why nothing runs: trust would change nothing where a conditional include takes it away.
+/// Returns the notice why nothing runs. Where a conditional include takes trust away, giving trust would
+/// change nothing.
 fn not_trusted(session: &Session) -> Notice {
     let place = session.place().to_owned();
     match session.config.conditional.first() {
@@ -156,27 +158,28 @@ fn not_trusted(session: &Session) -> Notice {
     }
 }
 
-/// How a push came.
+/// A push, as Git tells a hook of it.
 pub struct Push {
     /// The branches that were made or moved.
     pub branches: Vec<RefName>,
-    /// The messages that came, by the branches that they are for: these count as pushed (K39).
+    /// The messages that came, with the branches that they are for, which count as pushed too (K39).
     pub messages: Vec<(RefName, Kind)>,
-    /// It came with the option that says that nothing is to be started.
+    /// True where the push came with the option that nothing is to be started.
     pub skip: bool,
-    /// It came with the option that says that the user waits.
+    /// True where the push came with the option that the user waits.
     pub wait: bool,
 }
 
 impl Push {
-    /// What Git tells a `post-receive` hook: one update a line, and options in the environment.
+    /// Reads what Git tells a `post-receive` hook: one update per line on its input, and push options in the
+    /// environment.
     pub fn read(updates: impl Read) -> Self {
         let (branches, messages) = updated(updates);
         Self { branches, messages, skip: is_option("aynig.skip"), wait: is_option("aynig.wait") }
     }
 }
 
-/// Branches that were pushed here.
+/// Starts the chains of branches that were pushed to this repository.
 pub fn pushed(
     mut session: Session,
     read: impl FnOnce() -> Push,
@@ -201,7 +204,8 @@ pub fn pushed(
         return Ok(());
     }
     let ids: Vec<String> = ready.iter().map(|_| uuid::Uuid::new_v4().to_string()).collect();
-    // As many as there are slots; the others wait for one, noted or in the chain's own hand.
+    // As many runs begin at once as slots are free. The other branches wait for one, noted or in the chain's
+    // own hand.
     let interrupt = Interrupt::never()?;
     let free = session.reader(&settings, &interrupt)?.free_slots(settings.chain_jobs)?;
     let (mut told, mut branches) = (Vec::new(), Vec::new());
@@ -214,12 +218,13 @@ pub fn pushed(
         return stream(&mut session, branches, &ids, hearer);
     }
     background::start_promised(&session, &branches, &ids, Cause::in_repository(&session.repo))?;
-    // The user is not told of what did not begin.
+    // Told only now, since the user is not to be told of what did not begin.
     hearer.hear(told);
     Ok(())
 }
 
-/// The branches of a push that were made or moved, and the messages that it brought.
+/// Returns the branches of a push that were made or moved, and the messages that it brought; deletions are
+/// left out.
 fn updated(input: impl Read) -> (Vec<RefName>, Vec<(RefName, Kind)>) {
     let (mut branches, mut messages) = (Vec::new(), Vec::new());
     for line in std::io::BufReader::new(input).split(b'\n').map_while(Result::ok) {
@@ -239,8 +244,8 @@ fn updated(input: impl Read) -> (Vec<RefName>, Vec<(RefName, Kind)>) {
     (branches, messages)
 }
 
-/// Those that a tick would run, or would if it were trusted, with their states; of the others, what is worth a
-/// line is said.
+/// Returns the branches that a tick would run, or would run if the repository were trusted, with their
+/// states. Of the others, reports what is worth a line.
 fn judge(
     session: &Session,
     settings: &Settings,
@@ -278,7 +283,7 @@ fn judge(
                 notices.extend(alike(Some(&branch), state(), status.alike));
             }
             Standing::NoState => notices.extend(missed(Some(&branch), &status.tip)),
-            // It goes on by itself, or by what is done about what holds it.
+            // Such a branch goes on by itself, or once what holds it is dealt with.
             Standing::Held(_) | Standing::Leased { .. } => {}
         }
     }
@@ -290,8 +295,8 @@ fn judge(
     Ok(ready)
 }
 
-/// The branches that take in what was pushed for them, with the state that it brings; those that are evaluated anyway
-/// are left out.
+/// Returns the branches that take in the messages that were pushed for them, with the states that the
+/// messages bring. Branches that are evaluated anyway are left out.
 fn receptive(
     runner: &Runner<'_>,
     messages: &[(RefName, Kind)],

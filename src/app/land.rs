@@ -1,8 +1,8 @@
-//! `land`: asks that branches be landed on another, and says which wait for whom.
+//! `land`: asks that branches be landed on another, and says which of them wait for others.
 //!
-//! [`landing`], [`Change::land`] for each branch, then the machines that tick do the rest; a caller that does so itself asks
-//! [`Change::queued`] whether one of its branches waits for another's check, and [`Change::all_landed`] how it ended.
-//! Implements K60 (asking).
+//! A caller uses [`landing`], then [`Change::land`] for each branch; the machines that tick do the rest. A
+//! caller that ticks itself asks [`Change::queued`] whether one of its branches waits for another's check,
+//! and [`Change::all_landed`] how it ended. Implements K60 (asking).
 
 use super::AppError;
 use super::change::Change;
@@ -15,7 +15,8 @@ use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::{OsStr, OsString};
 
-/// What was asked for; without a target the branch that commands come from, else `main`.
+/// Returns what was asked for. Without a target, branches land on the branch that commands come from, else on
+/// `main`.
 pub fn landing(
     change: &Change<'_>,
     onto: Option<&OsStr>,
@@ -35,7 +36,7 @@ pub fn landing(
 }
 
 impl Change<'_> {
-    /// The branches that are meant: those that are named, else the one that is checked out here.
+    /// Returns the branches that are named, else the run's own, else the current one.
     pub fn named_or_current(&self, names: &[OsString]) -> Result<Vec<RefName>, AppError> {
         match names {
             [] => Ok(vec![self.session.branch_or_current(None, "land <branch>")?]),
@@ -48,7 +49,7 @@ impl Change<'_> {
         self.write(|runner, inside| self.changed(runner.ask_to_land(branch, landing, inside)))
     }
 
-    /// The first of these branches that waits for another's check, and that one.
+    /// Returns the first of these branches that waits for another's check, and that other branch.
     pub fn queued(&self, branches: &[RefName]) -> Result<Option<(RefName, RefName)>, AppError> {
         let interrupt = Interrupt::never()?;
         let runner = self.session.runner(&self.settings, &interrupt, &Silent)?;

@@ -1,7 +1,8 @@
 //! `logs`: what the latest run's command printed.
 //!
-//! A branch, or any commit of a run: trigger, lease, outcome or stall. [`Request::open`] finds the run, [`Run::find`]
-//! its log, [`Run::read`] its bytes. Implements git-aynig-logs(1), K16, K48a.
+//! A run is named by its branch, or by any commit of it: trigger, lease, outcome or stall. [`Request::open`]
+//! finds the run, [`Run::find`] its log, [`Run::read`] the log's bytes. Implements git-aynig-logs(1), K16,
+//! K48a.
 
 use super::config::Flags;
 use super::session::Session;
@@ -21,7 +22,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often a log that is followed is looked at.
+/// How often to look at a log that is followed.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Why there is no log to show.
@@ -35,24 +36,24 @@ pub enum LogsError {
         /// The remote whose branch it is.
         remote: Option<String>,
     },
-    /// What was named is nothing that is known here.
+    /// What was named is no branch and no commit that is known in this repository.
     #[error("'{}' is neither a branch nor a commit", escape(what.as_bytes()))]
     NoSuch {
         /// What was named.
         what: OsString,
         /// The remote whose branches are meant.
         remote: Option<String>,
-        /// That remote, where it was not asked (K34).
+        /// The remote's name, where it was not asked (K34).
         unasked: Option<String>,
     },
-    /// The log is not here.
+    /// The log is not in this repository.
     #[error("no log of {trigger} here")]
     NoLog {
-        /// What the run answered.
+        /// The trigger that the run answered.
         trigger: ObjectId,
-        /// The runner that has it, where that is another.
+        /// The id of the runner that has the log, where it is another one.
         elsewhere: Option<String>,
-        /// Where logs are kept here.
+        /// The folder of this repository's logs.
         folder: PathBuf,
     },
     /// The log can't be opened.
@@ -68,11 +69,11 @@ pub enum LogsError {
     },
 }
 
-/// What is wanted.
+/// Which log is wanted.
 pub struct Request<'a> {
-    /// A branch or a commit; `None`: the current branch.
+    /// A branch or a commit; `None` for the run's own branch, else the current one.
     pub what: Option<&'a OsStr>,
-    /// Wait for more while the command runs.
+    /// True where the reader waits for more while the command runs.
     pub follow: bool,
     /// Which of the run's files.
     pub which: Which,
@@ -81,11 +82,11 @@ pub struct Request<'a> {
 /// A file of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// What the command printed.
+    /// What the command printed to standard output.
     Stdout,
-    /// What it complained about.
+    /// What the command printed to standard error.
     Stderr,
-    /// What it appended to the file that `AYNIG_EVENTS` names; often there is none.
+    /// What the command appended to the file that `AYNIG_EVENTS` names; often there is none.
     Events,
 }
 
@@ -101,15 +102,15 @@ struct Wanted {
     trigger: ObjectId,
     /// A commit of the run, or the trigger itself.
     at: ObjectId,
-    /// The run itself, if that is said.
+    /// The run's id, where the commit says it.
     run_id: Option<String>,
-    /// The branch that a run of it may hold now.
+    /// The branch that a run for the trigger may hold now.
     branch: Option<RefName>,
-    /// Who ran it, if that is said.
+    /// The id of the runner, where the commit says it.
     runner_id: Option<String>,
 }
 
-/// The settings of the verb, once what an earlier process left is mended.
+/// Reads the settings of the verb, and mends what an earlier process left.
 pub fn settings(session: &Session, remote: Option<String>) -> Result<Settings, AppError> {
     let settings = session.settings(&Flags { remote, ..Flags::default() })?;
     mend::all(session);
@@ -174,7 +175,8 @@ fn of_tip(tip: &Tip) -> Wanted {
     Wanted { trigger, at: tip.id(), run_id, branch: None, runner_id }
 }
 
-/// The head where it was run itself, or the newest state event below that names what it answers.
+/// Finds the newest run of a branch: one that answered the head, where its log is here, or the one that the
+/// newest state event which names a trigger is about.
 fn of_branch(
     session: &Session,
     runner: &Runner<'_>,
@@ -196,21 +198,22 @@ fn of_branch(
 }
 
 impl Run<'_> {
-    /// The runner that ran it: what a lease says, and an outcome leaves to the lease below it.
+    /// Returns the id of the runner that ran it. A lease names the runner; an outcome does not, so the leases
+    /// below it are read.
     fn runner_id(&self) -> Result<Option<String>, AppError> {
         let mut found = self.wanted.runner_id.clone();
         if found.is_none() {
             self.runner.walk(self.wanted.at, &HashSet::new(), &mut |tip| {
                 let event = tip.event.as_ref().filter(|event| event.trigger() == Some(self.wanted.trigger));
                 found = event.and_then(|event| event.text(RUNNER_ID)).map(str::to_owned);
-                // From the outcome down to the first lease, and no further.
+                // The walk goes from the outcome down to the first lease, and no further.
                 found.is_none() && event.is_some()
             })?;
         }
         Ok(found)
     }
 
-    /// True while the run holds its branch, where that matters.
+    /// True while the run holds its branch; always false where the log is not followed.
     fn is_running(&self) -> Result<bool, AppError> {
         match &self.wanted.branch {
             Some(branch) if self.request.follow => {
@@ -220,15 +223,16 @@ impl Run<'_> {
         }
     }
 
-    /// The log's path; `None` where a signal came while waiting for it.
+    /// Returns the log's path; `None` where a signal came while waiting for the log.
     pub fn find(&self) -> Result<Option<PathBuf>, AppError> {
         let (repo, wanted) = (&self.session.repo, &self.wanted);
         loop {
-            // In this order: a log that the run made before it ended is seen.
+            // Asked before the log is looked for, so that a log is seen which the run made just before it
+            // ended.
             let running = self.is_running()?;
             let own = wanted.run_id.as_deref().and_then(|id| logs::of_run(repo, id, wanted.trigger));
             let other = || logs::latest(repo, wanted.trigger);
-            // While the very run is under way its own log is waited for, not an earlier one shown.
+            // While this very run is under way, its own log is waited for, rather than an earlier one shown.
             let found = if running && wanted.run_id.is_some() { own } else { own.or_else(other) };
             if let Some(found) = found {
                 return Ok(Some(match self.request.which {
@@ -250,8 +254,8 @@ impl Run<'_> {
         Err(LogsError::NoLog { trigger, elsewhere, folder }.into())
     }
 
-    /// Reads the log, and what is added while the command runs where it is followed. `show` says false once its
-    /// reader wants no more, `is_gone` whether there is none left.
+    /// Reads the log, and where it is followed, what is added while the command runs. `show` returns false
+    /// once its reader wants no more; `is_gone` says whether the reader is gone.
     pub fn read(
         &self,
         path: &Path,
@@ -260,13 +264,13 @@ impl Run<'_> {
     ) -> Result<Exit, AppError> {
         let failed = |cause| LogsError::Unreadable { path: path.to_owned(), cause };
         let mut file = match logs::open(path) {
-            // It is there once its command has written to it.
+            // The file is there only once the command has written to it.
             Err(error) if self.request.which == Which::Events && error.is_missing() => None,
             opened => Some(opened.map_err(LogsError::NotOpened)?),
         };
         let mut buffer = vec![0; 64 * 1024];
         loop {
-            // Asked first: what was written before the run ended is read after.
+            // Asked first, so that what was written before the run ended is read afterwards.
             let running = self.is_running()?;
             if file.is_none() {
                 file = logs::open(path).ok();

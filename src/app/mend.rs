@@ -1,30 +1,30 @@
-//! Finishes what an earlier process did not, before a verb does its own work.
+//! Finishes what an earlier process left undone, before a verb does its own work.
 //!
-//! Locks of processes that died are removed, working trees that were noted follow their branches. It costs the
-//! listing of three empty folders where nothing is left. What can't be mended is a warning.
-//! Implements K28, K43, K53 (what was owed).
+//! Locks of processes that died are removed, working trees follow their branches where that was noted, and
+//! notices that are still owed are given. Where nothing is left, all this costs the listing of three empty
+//! folders. What can't be mended becomes a warning. Implements K28, K43, K53 (what was owed).
 
 use super::session::Session;
 use super::{Warning, notice};
 use crate::runner::settings::CommandsFrom;
 use crate::store::{checkout, children, locks};
 
-/// Mends what is left.
+/// Mends everything that an earlier process left.
 pub fn all(session: &Session) {
     dead_locks(session);
     finish_checkouts(session);
     notice::make_up(session);
 }
 
-/// Removes the locks that processes of ours left when they were killed. Whatever can't be removed blocks only what
-/// it locks.
+/// Removes the locks that processes of this program left when they were killed. A lock that can't be removed
+/// blocks only what it locks.
 fn dead_locks(session: &Session) {
     let _ = locks::sweep_stale_locks(&session.repo.common_dir);
     children::sweep(&session.repo.common_dir);
 }
 
-/// Finishes checkouts that were noted and not done. Before trust nothing is written to a working tree: Git would
-/// start what the repository's own configuration names.
+/// Finishes checkouts that were noted and not done. Before trust, nothing is written to a working tree: Git
+/// would start programs that the repository's own configuration names.
 pub fn finish_checkouts(session: &Session) {
     if !matches!(session.config.commands_from(), Ok(CommandsFrom::Branch | CommandsFrom::Ref(_))) {
         return;

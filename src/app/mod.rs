@@ -1,10 +1,10 @@
 //! What verbs do: opening a repository, settings, chains, dispatch, and one file for each verb.
 //!
-//! A verb takes plain values, never arguments as typed, and returns what came of it as a type: a value,
-//! [`AppError`], or an [`Exit`]. Nothing here prints: what a user should hear while a verb is at work goes to the
-//! caller's [`Listener`] as a [`Warning`], reports of branches to its [`Audience`]. What a command line asks, and
-//! another reader may ask for, ends here; words, exit codes' numbers and shell commands that mend something are
-//! `cli`'s.
+//! A verb takes plain values, never arguments as typed, and returns its result as a type: a value,
+//! [`AppError`], or an [`Exit`]. Nothing in this module prints: what a user should hear while a verb is at
+//! work goes to the caller's [`Listener`] as a [`Warning`], reports of branches to its [`Audience`]. Wording,
+//! the numbers of exit codes, and the shell commands that mend something are `cli`'s, so that another reader
+//! than a command line can call the same verbs.
 
 pub mod asking;
 pub mod background;
@@ -48,7 +48,7 @@ pub use error::{AppError, Misuse};
 pub use exit::Exit;
 pub use warning::{Audience, Listener, Unheard, Warning};
 
-/// True where `AYNIG=0` switches off everything that would run a command.
+/// True where `AYNIG=0` is set, which switches off everything that would run a command.
 pub fn is_switched_off() -> bool {
     std::env::var_os("AYNIG").is_some_and(|value| value == "0")
 }

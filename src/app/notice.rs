@@ -1,9 +1,10 @@
-//! Notices: a program of the account's is told of what a person should know: schema `aynig.notice/1`.
+//! Notices: the program that the account names is told what a person should know: schema `aynig.notice/1`.
 //!
-//! [`after`] looks at what a run came to, and [`make_up`] at what those owed who were killed before it was told.
-//! The program is started by a process in the background ([`deliver`]), so that nothing waits for it, whatever it does.
-//! That process is handed what notes the notice, and settles it once the program has ended: whoever is killed before, and
-//! be it all of them, leaves the note to the next verb. Implements K53.
+//! [`after`] looks at what a run came to, and [`make_up`] at what is still owed because its runner was killed
+//! before it gave notice. The program is started by a process in the background ([`deliver`]), so that
+//! nothing waits for the program, whatever it does. That process is handed the note that the notice is owed,
+//! and settles it once the program has ended: if any of these processes is killed before, or all of them, the
+//! note is left to the next verb. Implements K53.
 
 use super::background;
 use super::config::Flags;
@@ -34,7 +35,7 @@ use std::time::{Duration, Instant};
 
 /// The schema of a notice.
 pub const NOTICE_SCHEMA: &str = "aynig.notice/1";
-/// How long the program may take, and how long of that is left after it was asked to end.
+/// How long the program may take, and how much of that time it has left after it was asked to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 const TERM_GRACE: Duration = Duration::from_millis(500);
 /// Most characters of a commit's text that are passed on.
@@ -46,19 +47,19 @@ pub const NOTICE_MAX: u64 = 64 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// No command answers its state, and it is no end.
+    /// No command answers its state, and the state is no end.
     Waiting,
-    /// It asks something.
+    /// The branch asks something.
     Question,
     /// A run failed, and no command answers that.
     Stalled,
-    /// It is not dispatched any more: too many dispatches led to it.
+    /// The branch is not dispatched any more: too many dispatches led to its head.
     HopLimit,
-    /// It is not dispatched: a budget is used up.
+    /// The branch is not dispatched: a budget is used up.
     Budget,
 }
 
-/// What the program reads.
+/// The JSON object that the program reads.
 #[derive(Serialize)]
 struct Notice<'a> {
     schema: &'static str,
@@ -76,7 +77,7 @@ struct Notice<'a> {
     origin_state: Option<&'a str>,
 }
 
-/// Gives notice of what this evaluation's runs came to. What goes wrong is no failure of theirs.
+/// Gives notice of what this evaluation's runs came to. A notice that fails is no failure of theirs.
 pub fn after(session: &Session, settings: &Settings, report: &Report) {
     if report.owed.is_empty() {
         return;
@@ -91,7 +92,7 @@ pub fn after(session: &Session, settings: &Settings, report: &Report) {
             let told = with_survey(session, &settings, |survey, _| {
                 Ok(tell(session, owed, &survey.of_commit(&owed.branch, commit)?))
             });
-            // What could not be looked at or handed over is left to the next verb.
+            // A notice that could not be prepared or handed over is left to the next verb.
             if told.is_ok_and(Told::is_settled) {
                 owed.settle();
             }
@@ -106,7 +107,7 @@ pub fn after(session: &Session, settings: &Settings, report: &Report) {
 enum Told {
     /// There is nothing that a person should know.
     Nothing,
-    /// The process that gives it has it, and settles it.
+    /// The background process that gives the notice has it, and settles it.
     HandedOver,
     /// It could not be handed over.
     Not,
@@ -119,7 +120,7 @@ impl Told {
     }
 }
 
-/// The commit that ended a run, where one did.
+/// Returns the commit that ended a run; `None` where none did.
 fn ended_with(report: &Report, run_id: &str) -> Option<ObjectId> {
     if let Some(recovered) = report.recovered.iter().find(|recovered| recovered.run_id == run_id) {
         return Some(recovered.commit);
@@ -140,7 +141,8 @@ fn ended_with(report: &Report, run_id: &str) -> Option<ObjectId> {
     }
 }
 
-/// Gives the notices that those owed who were killed. What the branch went on from since asks nothing any more.
+/// Gives the notices that killed processes still owed. If the branch has gone on since, the notice asks
+/// nothing of a person any more, and is only settled.
 pub fn make_up(session: &Session) {
     if session.config.all("notify").is_empty() || !session.repo.aynig_dir().join("notices").is_dir() {
         return;
@@ -181,7 +183,7 @@ fn with_survey<T>(
     look(&Survey::new(&runner)?, &runner)
 }
 
-/// Has the program told what a person should know of this branch, where that is something.
+/// Has the program told what a person should know of this branch, if there is anything.
 fn tell(session: &Session, owed: &Owed, status: &BranchStatus) -> Told {
     let (branch, remote) = owed.at();
     let Some(event) = &status.tip.event else { return Told::Nothing };
@@ -208,7 +210,7 @@ fn tell(session: &Session, owed: &Owed, status: &BranchStatus) -> Told {
     give(session, &notice, Some(owed))
 }
 
-/// Gives notice of a question at which a running command waits: no commit of its branch says so.
+/// Gives notice of a question at which a running command waits: no commit of the command's branch says so.
 pub fn asked(session: &Session, settings: &Settings, asked: &Asked, run_id: &str) {
     if settings.notify.is_empty() {
         return;
@@ -230,7 +232,8 @@ pub fn asked(session: &Session, settings: &Settings, asked: &Asked, run_id: &str
         run_id: Some(run_id),
         origin_state: None,
     };
-    // Who is killed with the process that gives it asks nothing any more.
+    // No note is kept: a command that is killed together with the process that gives the notice asks nothing
+    // any more.
     give(session, &notice, None);
 }
 
@@ -238,8 +241,9 @@ fn repository(session: &Session) -> Cow<'_, str> {
     session.repo.main_dir.as_ref().unwrap_or(&session.repo.common_dir).to_string_lossy()
 }
 
-/// Hands a notice to a process that gives it, and what notes that it is owed. One that can't be given fails no run and no
-/// verb; there is no log to say it in where this one can't be opened.
+/// Hands a notice to a background process that gives it, together with the note that it is owed. A notice
+/// that can't be given fails no run and no verb. Where the background process's log can't be opened, there is
+/// also no log that could say so.
 fn give(session: &Session, notice: &Notice<'_>, owed: Option<&Owed>) -> Told {
     let line = serde_json::to_vec(notice).unwrap_or_default();
     let (mut args, mut held) = (vec!["notify".into(), "--detached".into()], None);
@@ -254,7 +258,7 @@ fn give(session: &Session, notice: &Notice<'_>, owed: Option<&Owed>) -> Told {
     }
 }
 
-/// What a person should know of a branch that stands so.
+/// Returns what a person should know of a branch with this standing; `None` for nothing.
 fn kind_of(standing: &Standing, state: &str, asks: bool) -> Option<Kind> {
     match standing {
         Standing::Waits if state == STALLED => Some(Kind::Stalled),
@@ -277,15 +281,16 @@ fn kind_of(standing: &Standing, state: &str, asks: bool) -> Option<Kind> {
 /// Why a notice was not given.
 #[derive(Debug)]
 pub enum NotGiven {
-    /// The program failed, or could not be started: there is no more to it.
+    /// The program failed, or could not be started; it is not tried again.
     Failed(String),
-    /// It was killed: the next verb gives the notice once more.
+    /// The program was killed: the next verb gives the notice once more.
     Killed(String),
 }
 
-/// Runs the program with a notice on its standard input: 10 seconds at most, in a process group of its own, its
-/// output let go. In the background; what went wrong is one line. What was owed under this name is settled then. A notice
-/// that was cut off is not given, nor settled: who wrote it was killed, and the next verb gives it.
+/// Runs the program with a notice on its standard input: for 10 seconds at most, in a process group of its
+/// own, its standard output discarded. This is called in the background; an error is one line of text. The
+/// note of the name `owed` is settled then, unless the program was killed. A notice that was cut off is
+/// neither given nor settled: the process that wrote it was killed, and the next verb gives it.
 pub fn deliver(session: &Session, notice: Vec<u8>, owed: Option<&str>) -> Result<(), String> {
     if serde_json::from_slice::<IgnoredAny>(&notice).is_err() {
         return Ok(());
@@ -301,7 +306,7 @@ fn give_now(session: &Session, notice: Vec<u8>) -> Result<(), NotGiven> {
     let settings = session.settings(&Flags::here()).map_err(|error| NotGiven::Failed(with_causes(&error)))?;
     let Some((program, args)) = settings.notify.split_first() else { return Ok(()) };
     let mut command = Command::new(program);
-    // Not a working tree: what a branch has there is found by no relative path.
+    // Not a working tree, so that no relative path finds what a branch has there.
     command.args(args).current_dir(&session.repo.common_dir);
     let bounded = Bounded {
         input: Input::Bytes([notice, b"\n".to_vec()].concat()),

@@ -1,4 +1,4 @@
-//! The pauses that stand, as `status` tells of them: whom they hold, by whom, since when, and why.
+//! The pauses that stand, as `status` shows them: what each holds, who made it, since when, and why.
 //!
 //! Implements K50 (what is shown), K55.
 
@@ -16,29 +16,29 @@ use serde::Serialize;
 pub struct Pauses(pub Vec<Paused>);
 
 impl Pauses {
-    /// Those that are known, of a remote as they came with its heads.
+    /// Reads the pauses that are known; those of a remote as they came with its heads.
     pub fn look(runner: &Runner<'_>) -> Result<Self, AppError> {
         let found = runner.known_pauses();
         Ok(Self(found.map_err(|error| AppError::talked(error, runner.settings.remote.clone()))?))
     }
 
-    /// Those that hold a branch.
+    /// Returns the pauses that hold a branch.
     pub fn of(&self, branch: &RefName) -> impl Iterator<Item = &Paused> {
         self.0.iter().filter(|paused| paused.holds(branch))
     }
 
-    /// Those that hold one of these branches; of none all.
+    /// Returns the pauses that hold one of these branches; without branches, all of them.
     pub fn of_any(&self, branches: &[RefName]) -> impl Iterator<Item = &Paused> {
         let is_meant = |paused: &&Paused| branches.iter().any(|branch| paused.holds(branch));
         self.0.iter().filter(move |paused| branches.is_empty() || is_meant(paused))
     }
 
-    /// True where a branch is held otherwise than by these others.
+    /// True where other pauses hold a branch than those in `others`.
     pub fn hold_otherwise(&self, others: &Self, branch: &RefName) -> bool {
         !self.of(branch).eq(others.of(branch))
     }
 
-    /// Those that hold a branch, as programs read them.
+    /// Returns the pauses that hold a branch, as programs read them.
     pub(super) fn lines(&self, branch: &RefName) -> Vec<HoldingLine<'_>> {
         self.of(branch).map(HoldingLine::of).collect()
     }

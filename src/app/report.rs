@@ -13,7 +13,7 @@ use std::borrow::Cow;
 /// The schema of a report.
 pub const TICK_SCHEMA: &str = "aynig.tick/1";
 
-/// A branch's report.
+/// A branch's report as programs read it.
 #[derive(Serialize)]
 pub struct TickLine<'a> {
     schema: &'static str,
@@ -26,7 +26,8 @@ pub struct TickLine<'a> {
 }
 
 impl<'a> TickLine<'a> {
-    /// A report with what a process that evaluates this branch alone would exit with, and its notes in words.
+    /// Makes the line of a report. `exit_code` is what a process that evaluates this branch alone would exit
+    /// with, `notes` are the report's notes in words.
     pub fn new(report: &'a Report, exit_code: i32, notes: Vec<String>) -> Self {
         Self {
             schema: TICK_SCHEMA,
@@ -77,7 +78,7 @@ enum IdleLine<'a> {
     Held { state: &'a str, by: &'static str, why: String },
 }
 
-/// Who has the branch.
+/// Which lease holds the branch.
 #[derive(Serialize)]
 struct LeasedLine<'a> {
     until: i64,

@@ -1,8 +1,9 @@
-//! What the page asks of a repository: the verbs that only look, for a reader in another process that stays.
+//! What the page asks of a repository: the verbs that only look, for a long-lived reader in another process.
 //!
-//! [`Place::find`] finds a repository once; every question opens it anew, by what its configuration says then. Answers are
-//! the lines that `--json` prints, from the same types. Nothing is written here: what writes is asked of the program
-//! itself, which has the words, the hints and the chains. Implements W7 (what is read).
+//! [`Place::find`] finds a repository once; every question opens it again, by its configuration of that
+//! moment. Answers are the lines that `--json` prints, from the same types. Nothing is written by this
+//! module: a question that writes goes to the program itself, which has the wording, the hints and the
+//! chains. Implements W7 (what is read).
 
 mod flows;
 mod hearing;
@@ -39,20 +40,20 @@ pub use flows::RunState;
 /// A repository that is served.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// Its folder, as people know it: its working tree, or its Git directory.
+    /// The folder by which people know it: its working tree, or its Git directory.
     pub folder: PathBuf,
     /// The Git directory that it is opened by.
     pub git_dir: PathBuf,
     /// The Git directory that all its worktrees share.
     pub common_dir: PathBuf,
-    /// Where logs are kept now.
+    /// The folder of its logs.
     pub logs: PathBuf,
-    /// How long a look at a flow waits for another process that projects it and does not get on.
+    /// How long a look at a flow waits for another process that projects the flow and does not get on.
     patience: Duration,
     hearing: Arc<Hearing>,
 }
 
-/// [`Place`]'s patience, where nothing else is said.
+/// How long a [`Place`] is patient unless the caller says otherwise.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Why a question has no answer.
@@ -60,11 +61,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub enum Cause {
     /// The call was wrong.
     Invalid,
-    /// There is no such thing.
+    /// What was asked for does not exist.
     Unknown,
-    /// Policy forbids it.
+    /// A policy forbids it.
     Refused,
-    /// Something else holds it now.
+    /// A run or another process holds it now, or a working tree is not ready for it.
     Held,
     /// It may be answered later.
     Later,
@@ -76,9 +77,9 @@ pub enum Cause {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct Unanswered {
-    /// Why.
+    /// The kind of reason.
     pub cause: Cause,
-    /// In words.
+    /// The reason in words.
     pub message: String,
 }
 
@@ -103,7 +104,7 @@ impl From<AppError> for Unanswered {
 /// How branches stand.
 #[derive(Debug, Serialize)]
 pub struct Branches {
-    /// Seconds since 1970, by the clock that judged leases.
+    /// The time by which leases were judged, in seconds since 1970.
     pub now: i64,
     /// The lines of `status --json`.
     pub branches: Vec<Line>,
@@ -118,25 +119,26 @@ pub struct Unread {
     error: String,
 }
 
-/// How all branches stand: [`Branches`] as JSON, of which each line is written as its branch is read, and nothing else kept.
+/// How all branches stand: [`Branches`] as JSON. Each line is written as its branch is read, and nothing else
+/// of the branch is kept.
 #[derive(Debug, Default)]
 pub struct AllBranches {
-    /// Each with its name, by that.
+    /// The line of each branch, sorted by the branch's name.
     lines: Vec<(RefName, Box<str>)>,
-    /// All before the lines, and all after them.
+    /// The JSON before the lines, and the JSON after them.
     around: (String, String),
 }
 
 impl AllBranches {
-    /// How many bytes of JSON it is.
+    /// Returns the length of the JSON in bytes.
     pub fn length(&self) -> usize {
         let commas = self.lines.len().saturating_sub(1);
         let lines: usize = self.lines.iter().map(|(_, line)| line.len()).sum();
         self.around.0.len() + lines + commas + self.around.1.len()
     }
 
-    /// The JSON from so many pieces on: as many as so many bytes hold, or the next one; empty at the end. How many pieces
-    /// those were comes with them.
+    /// Returns the JSON from piece `from` on, and how many pieces that is: as many as fit into `most` bytes,
+    /// but at least one. Returns an empty text at the end.
     pub fn piece(&self, from: usize, most: usize) -> (String, usize) {
         let (mut text, mut taken) = (String::new(), 0);
         while let Some(next) =
@@ -177,7 +179,7 @@ fn line(object: &impl Serialize) -> Line {
     serde_json::to_value(object).unwrap_or_default()
 }
 
-/// The latest run of a branch that is over: schema `aynig.run/1`.
+/// The latest run of a branch, which is over: schema `aynig.run/1`.
 #[derive(Debug, Serialize)]
 pub struct RunLine {
     schema: &'static str,
@@ -186,21 +188,21 @@ pub struct RunLine {
     trigger: String,
     /// The commit that holds its work, if it left any.
     work: Option<String>,
-    /// The ref that keeps that, where it is not on the branch.
+    /// The ref that keeps the work, where the work is not on the branch.
     kept: Option<String>,
     left_out: Option<String>,
-    /// It changed no file.
+    /// True where the run changed no file.
     unchanged: bool,
 }
 
-/// Whether and how commands run here.
+/// Whether and how commands run in a repository.
 #[derive(Debug, Clone, Serialize)]
 pub struct Policy {
-    /// Its user has said which commands may run.
+    /// True where the user has said which commands may run.
     pub trusted: bool,
-    /// The command that says it, where that was not said.
+    /// The command that gives trust, where there is none.
     pub hint: Option<String>,
-    /// What is written here starts by itself.
+    /// True where hooks are installed, so that what is written in the repository starts by itself.
     pub hooks: bool,
 }
 
@@ -219,32 +221,34 @@ impl Place {
         })
     }
 
-    /// The same, where a look at a flow waits so long for another process.
+    /// Returns this place, with looks at flows that wait this long for another process.
     pub fn within(&self, patience: Duration) -> Self {
         Self { patience, ..self.clone() }
     }
 
-    /// Something was written here by another program, which this one started: what a remote has is asked anew.
+    /// Notes that another program, which this one started, has written something, so that what a remote has
+    /// is asked anew.
     pub fn wrote(&self) {
         self.hearing.wrote();
     }
 
-    /// Hears what a remote has, where branches are a remote's; true there.
+    /// Asks what a remote has, where branches are a remote's; returns true there.
     pub fn hear(&self) -> Result<bool, Unanswered> {
         Ok(self.session()?.has_heard)
     }
 
-    /// Where files of ours lie in its Git directory.
+    /// Returns the folder of this program's files in the Git directory.
     pub fn own(&self) -> PathBuf {
         self.common_dir.join("aynig")
     }
 
-    /// The repository as it is now; no remote is asked.
+    /// Opens the repository as it is now; asks no remote.
     fn opened(&self) -> Result<Session, AppError> {
         Session::open_at(&self.folder, Some(&self.git_dir), Arc::new(Unheard))
     }
 
-    /// The repository as it is now, and what its remote has, heard with all others who look.
+    /// Opens the repository as it is now, and asks what its remote has, in one fetch with all others who
+    /// look.
     fn session(&self) -> Result<Session, Unanswered> {
         let mut session = self.opened()?;
         let settings = session.settings(&Flags::default())?;
@@ -265,7 +269,7 @@ impl Place {
         Ok(session.reader(&settings, &interrupt)?.store.refresh_all()?)
     }
 
-    /// What may run here.
+    /// Returns what may run in this repository.
     pub fn policy(&self) -> Result<Policy, Unanswered> {
         let session = self.opened()?;
         let trusted = session.config.commands_from()? != CommandsFrom::Nowhere;
@@ -274,11 +278,11 @@ impl Place {
         Ok(Policy { trusted, hint, hooks: Hooks::any_installed(&session.repo) })
     }
 
-    /// How every branch stands whose head is a state event.
+    /// Returns how every branch stands whose head is a state event.
     pub fn all_branches(&self) -> Result<AllBranches, Unanswered> {
         let session = self.session()?;
         let (mut lines, mut failed) = (Vec::new(), Vec::new());
-        // None of ours fails to become JSON.
+        // None of our types fails to become JSON.
         let now = status::each(&session, &mut |branch, read| match read {
             Ok(line) => {
                 lines.push((branch, serde_json::to_string(&line).unwrap_or_default().into_boxed_str()))
@@ -292,7 +296,7 @@ impl Place {
         Ok(AllBranches { lines, around })
     }
 
-    /// How this branch stands, whatever its head is.
+    /// Returns how this branch stands, whatever its head is.
     pub fn branch(&self, one: &str) -> Result<Branches, Unanswered> {
         let session = self.session()?;
         let looked = status::look(&session, &[whole(one)?], None)?;
@@ -304,7 +308,7 @@ impl Place {
         Ok(Branches { now: looked.now, branches: branches.collect(), failed: failed.collect() })
     }
 
-    /// The latest run of a branch that is over, and where its work is.
+    /// Returns the latest run of a branch, and where its work is. Fails while that run is under way.
     pub fn run(&self, branch: &str) -> Result<RunLine, Unanswered> {
         let found = diff::find(&self.session()?, Some(&whole(branch)?), None)?;
         let name = |name: &RefName| full(name).into_owned();
@@ -320,7 +324,7 @@ impl Place {
         })
     }
 
-    /// The questions that wait for an answer, the oldest first: the lines of `ask --json`.
+    /// Returns the questions that wait for an answer, the oldest first: the lines of `ask --json`.
     pub fn questions(&self) -> Result<Vec<Line>, Unanswered> {
         self.heard(|runner| {
             let open = runner.open_questions(None)?;
@@ -328,7 +332,8 @@ impl Place {
         })
     }
 
-    /// The pauses that stand, the oldest first: the lines of `pause --json`, and whose a pause from here would be.
+    /// Returns the pauses that stand, the oldest first, as the lines of `pause --json`, and the holder that a
+    /// pause made by this process would have.
     pub fn pauses(&self) -> Result<(Vec<Line>, String), Unanswered> {
         self.heard(|runner| {
             let pauses = runner.pauses()?;
@@ -346,8 +351,8 @@ impl Place {
         Ok(look(&runner).map_err(talked)?)
     }
 
-    /// A branch's state events, newest first, at most so many; with `history`, leases and renewals too. The lines of
-    /// `events --json`.
+    /// Returns a branch's state events, newest first, at most `most`; with `history`, leases and renewals
+    /// too. They are the lines of `events --json`.
     pub fn events(&self, branch: &str, history: bool, most: usize) -> Result<Vec<Line>, Unanswered> {
         let (session, branch) = (self.session()?, whole(branch)?);
         let settings = events::settings(&session, None)?;
@@ -362,11 +367,11 @@ impl Place {
         Ok(lines)
     }
 
-    /// A file of the latest run of a branch, or of the run that a commit belongs to: its name, and the file, which is
-    /// opened through no link. `None` for the file where its command has not written to it.
+    /// Opens a file of the latest run of a branch, or of the run that a commit belongs to, through no link.
+    /// Returns the file's name, and the file; `None` where the command has not written to it.
     pub fn log(&self, what: &str, which: Which) -> Result<(String, Option<File>), Unanswered> {
         let session = self.session()?;
-        // Git reads much into a name: here it is an id or a branch.
+        // Git takes many texts for a name; this takes only an id or a branch.
         let is_id = matches!(what.len(), 40 | 64) && what.bytes().all(|b| b.is_ascii_hexdigit());
         let what = if is_id { OsString::from(what) } else { whole(what)? };
         let settings = logs::settings(&session, None)?;
@@ -385,7 +390,7 @@ impl Place {
     }
 }
 
-/// A branch's name with all that makes it one: never taken for an option, a commit, or another branch.
+/// Returns a branch's full name, which Git takes for no option, no commit, and no other branch.
 pub fn whole(branch: &str) -> Result<OsString, Unanswered> {
     let name = format!("refs/heads/{branch}");
     match branch_from_arg(OsStr::new(&name)) {

@@ -24,20 +24,20 @@ pub struct Session {
     /// Its configuration.
     pub config: Config,
     listener: Arc<dyn Listener>,
-    /// Commands inherit little: they run for a user who pushed.
+    /// True where commands inherit little of the environment, since they run for a user who pushed.
     pub short_environment: bool,
-    /// It is a chain's: `aynig.hooks` can end it.
+    /// True for the session of a chain, which `aynig.hooks` can end.
     pub is_chain: bool,
-    /// Its remote was asked a moment ago: who looks reads what was heard then.
+    /// True where the remote was asked a moment ago: a reader uses what came then.
     pub has_heard: bool,
-    /// The folder and the Git directory that it was opened by.
+    /// The folder and the Git directory by which the repository was opened.
     opened: (PathBuf, Option<PathBuf>),
-    /// When its configuration was about to be read.
+    /// The time just before its configuration was read.
     read: Instant,
 }
 
-/// What was read so shortly before is believed: a claim takes longer than that itself, and what is said while it is made
-/// comes too late as well.
+/// For how long the configuration is believed without being read again. A claim itself takes longer than
+/// that, so a change that is made during the claim comes too late as well.
 const JUST_NOW: Duration = Duration::from_millis(10);
 
 impl Mandate for Session {
@@ -58,7 +58,7 @@ impl Mandate for Session {
 }
 
 impl Session {
-    /// Finds the repository that the caller stands in, or that `git_dir` or the environment names.
+    /// Finds the repository that the caller stands in, or the one that `git_dir` or the environment names.
     pub fn open(git_dir: Option<&Path>, listener: Arc<dyn Listener>) -> Result<Self, AppError> {
         let here = std::env::current_dir().map_err(AppError::NoFolder)?;
         let named = git_dir.map(Path::to_owned).or_else(|| std::env::var_os("GIT_DIR").map(PathBuf::from));
@@ -99,28 +99,29 @@ impl Session {
         Self::open_at(here.as_deref().unwrap_or(folder), named.as_deref(), self.listener.clone())
     }
 
-    /// Opens another repository, for the same listener.
+    /// Opens another repository, with the same listener.
     pub fn beside(&self, git_dir: &Path) -> Result<Self, AppError> {
         Self::open_at(&self.opened.0, Some(git_dir), self.listener.clone())
     }
 
-    /// Tells the listener.
+    /// Passes a warning to the listener.
     pub fn warn(&self, warning: Warning) {
         self.listener.warned(&warning);
     }
 
-    /// Says which keys of the repository's own configuration do not count.
+    /// Warns of each key of the repository's own configuration that does not count, and of each key with
+    /// which nothing may run.
     pub fn warn_ignored(&self) {
         self.config.ignored.iter().for_each(|key| self.warn(Warning::Ignored(key.clone())));
         self.config.conditional.iter().for_each(|key| self.warn(Warning::Conditional(key.clone())));
     }
 
-    /// Flags and configuration as a runner takes them.
+    /// Makes the settings of a runner from flags and configuration.
     pub fn settings(&self, flags: &Flags) -> Result<Settings, AppError> {
         self.config.settings(&self.repo, flags)
     }
 
-    /// A runner on this repository.
+    /// Makes a runner on this repository.
     pub fn runner<'a>(
         &'a self,
         settings: &'a Settings,
@@ -131,7 +132,7 @@ impl Session {
         self.runner_as(runner_id, settings, interrupt, observer)
     }
 
-    /// A runner for verbs that only look: it leaves nothing behind, and needs no right to write.
+    /// Makes a runner for verbs that only look: it leaves nothing behind, and needs no right to write.
     pub fn reader<'a>(
         &'a self,
         settings: &'a Settings,
@@ -151,13 +152,14 @@ impl Session {
         self.runner_as(runner_id, settings, interrupt, &Silent)
     }
 
-    /// The remote that is meant and not asked: only the repository's own configuration names it (K34).
+    /// Returns the remote that is meant but not asked, since only the repository's own configuration, which
+    /// is not trusted, names it (K34).
     pub fn unasked<'s>(&self, settings: &'s Settings) -> Option<&'s str> {
         let unasked = settings.commands_from == CommandsFrom::Nowhere && !settings.remote_named;
         settings.remote.as_deref().filter(|_| unasked)
     }
 
-    /// A branch that does not exist, as far as that can be known.
+    /// Returns the error for a branch that does not exist, as far as that can be known.
     pub fn no_branch(&self, settings: &Settings, branch: &RefName) -> AppError {
         AppError::NoBranch {
             branch: branch.clone(),
@@ -166,7 +168,7 @@ impl Session {
         }
     }
 
-    /// A reader of a remote's branches as they were last heard of: it asks no remote.
+    /// Makes a reader of a remote's branches as they were last fetched; it asks no remote.
     pub fn recaller<'a>(
         &'a self,
         remote: &str,
@@ -210,17 +212,17 @@ impl Session {
         })
     }
 
-    /// The branch that an argument names.
+    /// Returns the branch that an argument names.
     pub fn branch(&self, arg: &OsStr) -> Result<RefName, AppError> {
         branch_from_arg(arg).ok_or_else(|| Misuse::Branch(arg.to_owned()).into())
     }
 
-    /// The branch that HEAD names where we stand.
+    /// Returns the branch that HEAD names in this working tree; `None` where HEAD is detached.
     pub fn current_branch(&self) -> Result<Option<RefName>, AppError> {
         Ok(self.repo.current_branch()?)
     }
 
-    /// The run that we are inside of, if it is one of this repository's.
+    /// Returns the run that this process is inside of, if the run is one of this repository's.
     pub fn inside(&self) -> Option<Inside> {
         let text = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
         let run_id = text("AYNIG_RUN_ID")?.into_string().ok()?;
@@ -235,8 +237,8 @@ impl Session {
         })
     }
 
-    /// The branch that a verb is about: named, or the run's own, or the current one. `naming` is how that verb
-    /// takes a name.
+    /// Returns the branch that a verb is about: the named one, else the run's own, else the current one.
+    /// `naming` shows how that verb takes a name.
     pub fn branch_or_current(&self, arg: Option<&OsStr>, naming: &'static str) -> Result<RefName, AppError> {
         if let Some(arg) = arg {
             return self.branch(arg);
@@ -247,15 +249,15 @@ impl Session {
         self.current_branch()?.ok_or_else(|| Misuse::Detached { naming }.into())
     }
 
-    /// A folder that Git finds this very repository from, wherever the caller stands: what is said of it may be
-    /// `trust`.
+    /// Returns a folder from which Git finds this very repository, wherever the caller stands: messages may
+    /// tell the user to `trust` what is there.
     pub fn place(&self) -> &Path {
         let is_ours = |dir: &&PathBuf| leads_to(dir, &self.repo.git_dir);
         let dirs = [self.repo.work_dir.as_ref(), self.repo.main_dir.as_ref()].into_iter().flatten();
         dirs.into_iter().find(is_ours).map_or(self.repo.site.dir(), |dir| dir)
     }
 
-    /// Refuses where nothing says what may run.
+    /// Fails where nothing says which commands may run.
     pub fn require_trust(&self, settings: &Settings) -> Result<(), AppError> {
         match settings.commands_from {
             CommandsFrom::Branch | CommandsFrom::Ref(_) => Ok(()),
@@ -263,7 +265,7 @@ impl Session {
         }
     }
 
-    /// The refusal where nothing says what may run.
+    /// Returns the error for a repository where nothing says which commands may run.
     pub fn not_trusted(&self) -> AppError {
         let has = |name| std::env::var_os(name).is_some();
         AppError::NotTrusted {

@@ -1,8 +1,8 @@
 //! `shell`: a shell where a run's files are, in a slot.
 //!
-//! [`open`] has it started where [`diff::find`](super::diff::find) found the run's work, and says what was kept of what was
-//! changed there. Only where this repository is trusted: to fill a slot its filter drivers may be started (K34).
-//! Implements K55 (`shell`).
+//! [`open`] starts a shell on the work of the run that [`diff::find`](super::diff::find) found, and says
+//! where the changes that were made there are kept. It needs a trusted repository: filling a slot may start
+//! the repository's filter drivers (K34). Implements K55 (`shell`).
 
 use super::AppError;
 use super::change::Change;
@@ -14,20 +14,22 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-/// What Git tells a program that it starts of the repository at hand: in the slot it is the slot that counts.
+/// The variables by which Git tells a program that it starts which repository is at hand. They are removed
+/// for the shell, since inside the slot it is the slot's own repository that counts.
 const OF_GIT: [&str; 6] =
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"];
 
-/// How a shell ended, and where is kept what was changed.
+/// How a shell ended, and where the changes that were made are kept.
 #[derive(Debug)]
 pub struct Visited {
     /// How the shell ended.
     pub status: ExitStatus,
-    /// What was changed in the slot.
+    /// Where the changes that were made in the slot are kept.
     pub left: Left,
 }
 
-/// Opens the user's shell in a slot that holds a run's work; `begun` is told the folder first.
+/// Opens the user's shell in a slot that holds a run's work, or the run's trigger where it left none. `begun`
+/// is given the folder before the shell starts.
 pub fn open(change: &Change<'_>, found: &Found, begun: impl FnOnce(&Path)) -> Result<Visited, AppError> {
     change.session.require_trust(&change.settings)?;
     let interrupt = Interrupt::never()?;

@@ -1,4 +1,4 @@
-//! Values in JSON as users are shown them.
+//! Values in JSON, in the form that users are shown.
 
 use crate::protocol::message::Trailer;
 use crate::store::RefName;
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::path::Path;
 
-/// A value by its `Display`.
+/// Serializes a value by its `Display`.
 pub(super) struct Shown<T>(pub T);
 
 impl<T: Display> Serialize for Shown<T> {
@@ -16,7 +16,7 @@ impl<T: Display> Serialize for Shown<T> {
     }
 }
 
-/// Trailers in their order, each with its key and value.
+/// Serializes trailers in their order, each with its key and value.
 pub(super) fn each_trailer<S: Serializer>(trailers: &&[Trailer], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Pair<'a> {
@@ -29,12 +29,12 @@ pub(super) fn each_trailer<S: Serializer>(trailers: &&[Trailer], serializer: S) 
     serializer.collect_seq(trailers.iter().map(pair))
 }
 
-/// A branch without `refs/heads/`.
+/// Returns a branch's name without `refs/heads/`.
 pub(super) fn short(branch: &RefName) -> Cow<'_, str> {
     String::from_utf8_lossy(branch.short())
 }
 
-/// A ref with its whole name.
+/// Returns a ref's whole name.
 pub(super) fn full(name: &RefName) -> Cow<'_, str> {
     String::from_utf8_lossy(name.as_bytes())
 }

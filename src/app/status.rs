@@ -31,7 +31,7 @@ use std::ffi::OsString;
 /// The schema of a branch's status.
 pub const STATUS_SCHEMA: &str = "aynig.status/1";
 
-/// At most so much of why a run stalled is shown, in characters.
+/// Most characters that are shown of why a run stalled.
 const WHY_MAX: usize = 120;
 
 /// States that people use for an end; to the kernel they are like any other.
@@ -39,21 +39,22 @@ pub const ENDS: [&str; 5] = ["done", "failed", "canceled", "noop", LANDED];
 
 /// How branches stand.
 pub struct Statuses {
-    /// Those that were looked at.
+    /// The branches that were looked at.
     pub surveyed: Surveyed,
-    /// Those that were named and do not exist.
+    /// Branches that were named and do not exist.
     pub missing: Vec<RefName>,
-    /// What they ask.
+    /// The questions that branches ask.
     pub asking: Asking,
-    /// What holds them.
+    /// The pauses that stand.
     pub pauses: Pauses,
-    /// Answers that nodes of flows among them still owe one another.
+    /// Answers that nodes of flows still owe one another; read only where one of the branches can be a
+    /// node's.
     pub owed: Vec<Owed>,
     /// The ref that commands come from, where it does not exist.
     pub absent: Option<RefName>,
-    /// What was configured.
+    /// The settings that were used.
     pub settings: Settings,
-    /// Seconds since 1970.
+    /// The time by which leases were judged, in seconds since 1970.
     pub now: i64,
 }
 
@@ -62,13 +63,13 @@ pub struct Statuses {
 pub struct Owed {
     /// The branch of the node that waits, and what people call it.
     pub to: (RefName, String),
-    /// The same of the node that owes it.
+    /// The branch of the node that owes the answer, and what people call that node.
     pub from: (RefName, String),
-    /// For what.
+    /// What the answer is about.
     pub about: String,
 }
 
-/// What nodes of flows owe one another. What is no flow owes nothing.
+/// Returns the answers that nodes of flows owe one another. A ref that holds no flow owes nothing.
 fn owed(runner: &Runner<'_>) -> Result<Vec<Owed>, AppError> {
     let mut owed = Vec::new();
     for kept in Flows::new(runner).all()?.into_iter().filter_map(|listed| listed.read.ok()) {
@@ -85,7 +86,7 @@ fn owed(runner: &Runner<'_>) -> Result<Vec<Owed>, AppError> {
     Ok(owed)
 }
 
-/// What a branch is to a person who looks at many.
+/// What a branch means to a person who looks at many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// A run holds it, or held it when it died.
@@ -94,7 +95,7 @@ pub enum Group {
     Waiting,
     /// A run stalled on it, which waits for a person too.
     Stalled,
-    /// It has a command, and waits for a slot, or for what holds it up to be over.
+    /// It has a command, but waits for a slot or for the end of what holds it.
     Queued,
     /// The next tick runs its command.
     Ready,
@@ -105,7 +106,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// The group of a branch.
+    /// Returns the group of a branch.
     pub fn of(status: &BranchStatus) -> Self {
         let event = status.tip.event.as_ref();
         let state = event.and_then(Event::state_name).map_or("", |state| state.as_str());
@@ -114,7 +115,7 @@ impl Group {
             Standing::Waits if state == STALLED && event.is_some_and(by_a_run) => Group::Stalled,
             Standing::Waits if event.is_some_and(is_paused) => Group::Queued,
             Standing::Waits if ENDS.contains(&state) || event.is_some_and(rests) => Group::Done,
-            // What is wrong with them is for a person to mend.
+            // A person has to mend what is wrong with these branches.
             Standing::Waits
             | Standing::InvalidState(..)
             | Standing::Unusable(..)
@@ -126,7 +127,7 @@ impl Group {
         }
     }
 
-    /// Its name for people and programs.
+    /// Returns the group's name for people and programs.
     pub fn name(self) -> &'static str {
         match self {
             Group::Running => "running",
@@ -143,13 +144,13 @@ impl Group {
 /// Which branches are wanted.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Those by name; none: all whose head is a state event.
+    /// Branches by name; empty for all whose head is a state event.
     pub named: Vec<RefName>,
-    /// Those that wait for a person.
+    /// Only branches that wait for a person.
     pub waiting: bool,
-    /// Those that a run holds.
+    /// Only branches that a run holds; with `waiting`, those of both kinds.
     pub running: bool,
-    /// Those whose head is no older, in seconds since 1970.
+    /// Only branches whose head was committed no earlier, in seconds since 1970.
     pub since: Option<i64>,
 }
 
@@ -171,7 +172,7 @@ impl Filter {
         is_in_group && is_new && is_named
     }
 
-    /// Puts those that wait in the order in which they wait, the oldest first.
+    /// Where only branches that wait are wanted, sorts them by how long they wait, the longest first.
     pub fn order<S: Borrow<BranchStatus>>(&self, statuses: &mut [S]) {
         if self.waiting && !self.running {
             statuses.sort_by_key(|status| status.borrow().tip.commit.committed);
@@ -179,8 +180,9 @@ impl Filter {
     }
 }
 
-/// Hands the line of every branch whose head is a state event to `visit` as it is read, in no order, and those that can't be
-/// read: many branches are much memory otherwise. Returns the second at which leases were judged.
+/// Passes the line of every branch whose head is a state event to `visit` as it is read, in no order, and the
+/// error of every branch that can't be read: the lines of many branches at once would take much memory.
+/// Returns the time by which leases were judged, in seconds since 1970.
 pub fn each(
     session: &Session,
     visit: &mut dyn FnMut(RefName, Result<StatusLine<'_>, RunnerError>),
@@ -191,7 +193,7 @@ pub fn each(
     let runner = session.reader(&settings, &interrupt)?;
     runner.store.refresh()?;
     let (survey, pauses, now) = (Survey::new(&runner)?, Pauses::look(&runner)?, runner.clock.now());
-    // Read with the first branch that may ask.
+    // Questions are read with the first branch that may ask one.
     let (mut asking, none, mut failed) = (None, Asking::default(), None);
     survey.each(true, &mut |name, read| {
         let status = match read {
@@ -247,23 +249,25 @@ pub fn look(session: &Session, branches: &[OsString], remote: Option<String>) ->
     Ok(Statuses { surveyed, missing, asking, pauses, owed, absent, settings, now })
 }
 
-/// True where a run ended so, which `retry` asks for again; a person may write `stalled` too.
+/// True where a run ended in this `stalled` event, so that `retry` asks for it again; a person may write
+/// `stalled` too.
 pub fn by_a_run(stalled: &Event) -> bool {
     stalled.trigger().is_some() || stalled.text(STALLED_RUN).is_some()
 }
 
-/// True where a pause ended the run: it is asked for again when that is over, and then this is the head no more.
+/// True where a pause ended the run. When the pause is over, the run is asked for again, and this event is no
+/// longer the head.
 pub fn is_paused(canceled: &Event) -> bool {
     canceled.text(PAUSED_BY).is_some_and(|id| MessageId::parse(id.as_bytes()).is_ok())
 }
 
-/// The run that the head is about: a lease's own, or the one that it ended.
+/// Returns the id of the run that the head is about: of a lease its own, else of the run that the head ended.
 pub fn run_of(status: &BranchStatus) -> Option<&str> {
     let event = status.tip.event.as_ref()?;
     event.text(STALLED_RUN).or_else(|| event.text(RUN_ID))
 }
 
-/// Why a run ended `stalled`, as the commit's subject says it.
+/// Returns why a run ended `stalled`, as the commit's subject says it.
 pub fn stalled_why(status: &BranchStatus) -> Option<String> {
     let event = status.tip.event.as_ref().filter(|event| by_a_run(event))?;
     let subject = String::from_utf8_lossy(&event.message.subject);
@@ -272,13 +276,13 @@ pub fn stalled_why(status: &BranchStatus) -> Option<String> {
     Some(why.chars().take(WHY_MAX).collect())
 }
 
-/// How long it waits for a slot, in seconds.
+/// Returns how long a branch has waited for a slot, in seconds.
 pub fn waits(status: &BranchStatus) -> Option<i64> {
     let since = std::time::SystemTime::now().duration_since(status.pending?).unwrap_or_default();
     i64::try_from(since.as_secs()).ok()
 }
 
-/// The standing's name in `--porcelain` and `--json`.
+/// Returns the standing's name in `--porcelain` and `--json`.
 pub fn standing_name(standing: &Standing) -> &'static str {
     match standing {
         Standing::NoState => "no-state",
@@ -295,7 +299,8 @@ pub fn standing_name(standing: &Standing) -> &'static str {
     }
 }
 
-/// Seconds of lease left, negative once it expired, and whether that is by observation.
+/// Returns the seconds of lease that are left, negative once the lease has expired, and whether the lease is
+/// judged by observation.
 pub fn left(standing: &Standing, now: i64) -> Option<(i64, bool)> {
     match standing {
         Standing::Leased { until, malformed, .. } => Some((until.saturating_sub(now), *malformed)),
@@ -312,7 +317,7 @@ pub fn left(standing: &Standing, now: i64) -> Option<(i64, bool)> {
     }
 }
 
-/// How far a command says that it is.
+/// How far a command says that it has got.
 #[derive(Serialize)]
 struct ProgressLine<'a> {
     text: &'a str,
@@ -353,7 +358,7 @@ pub struct StatusLine<'a> {
 }
 
 impl<'a> StatusLine<'a> {
-    /// The line of a branch that is gone: as it was.
+    /// Makes the line of a branch that is gone, as the branch was last.
     pub fn gone(
         status: &'a BranchStatus,
         around: (&'a Asking, &'a Pauses),
@@ -363,7 +368,7 @@ impl<'a> StatusLine<'a> {
         Self { standing: "gone", ..Self::of(status, around, settings, now) }
     }
 
-    /// The line of a branch, with what it asks and what holds it.
+    /// Makes the line of a branch, with what it asks and what holds it.
     pub fn of(
         status: &'a BranchStatus,
         (asking, pauses): (&'a Asking, &'a Pauses),

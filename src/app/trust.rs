@@ -16,10 +16,10 @@ const KEY: &str = "commandsFrom";
 /// Why trust was not given, or taken away.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// What would be written is another ref's name, and that one would be trusted.
+    /// The name of the ref is no UTF-8: another ref's name would be written, and that ref would be trusted.
     #[error("cannot trust '{}': its name is no UTF-8", escape(.0.as_bytes()))]
     NoText(RefName),
-    /// Git would put a file in the place of what `GIT_CONFIG_GLOBAL` names.
+    /// `GIT_CONFIG_GLOBAL` names something that is no file, and Git would put a file in its place.
     #[error("GIT_CONFIG_GLOBAL is '{}', which is no file", escape(path.as_os_str().as_bytes()))]
     NoFile {
         /// What is there.
@@ -39,10 +39,10 @@ pub enum TrustError {
         /// A folder of the repository.
         place: PathBuf,
     },
-    /// `git config` failed to remove it.
+    /// `git config` failed to remove the key.
     #[error("git config failed: {0}")]
     NotRevoked(String),
-    /// A wider setting (every repository, a glob, the system's) trusts this one still.
+    /// A wider setting (every repository, a glob, the system's) still trusts this repository.
     #[error("still trusted: a setting for more than this repository says so")]
     Still,
 }
@@ -59,7 +59,7 @@ impl From<&TrustError> for Exit {
     }
 }
 
-/// The ref of this name as a source of commands.
+/// Returns the ref of this name as a source of commands.
 pub fn source(name: &OsStr) -> Result<CommandsFrom, AppError> {
     let name = if name.as_bytes().starts_with(b"refs/") {
         RefName::new(name.as_bytes())
@@ -69,14 +69,14 @@ pub fn source(name: &OsStr) -> Result<CommandsFrom, AppError> {
     if name.is_valid() { Ok(CommandsFrom::Ref(name)) } else { Err(Misuse::Ref(name).into()) }
 }
 
-/// The source where none is named: commands come from the branch that is current now, so that a branch which is
-/// pushed or fetched later brings none of its own.
+/// Returns the source where none is named: the branch that is current now, so that a branch which is pushed
+/// or fetched later brings no commands of its own.
 pub fn default_source(session: &Session) -> Result<CommandsFrom, AppError> {
     let branch = session.current_branch()?;
     branch.map(CommandsFrom::Ref).ok_or_else(|| Misuse::NoSource.into())
 }
 
-/// Writes the trust.
+/// Writes the trust to the account's configuration.
 pub fn give(session: &Session, source: &CommandsFrom) -> Result<(), AppError> {
     let value = match source {
         CommandsFrom::Nowhere => "none".to_owned(),
@@ -99,10 +99,10 @@ pub fn give(session: &Session, source: &CommandsFrom) -> Result<(), AppError> {
     Ok(())
 }
 
-/// Takes the trust away.
+/// Takes the trust away; fails where a wider setting still gives it.
 pub fn revoke(session: &Session) -> Result<(), AppError> {
     let output = session.repo.git.set_global(&key(session), None)?;
-    // 5: there was nothing to remove.
+    // Status 5: there was nothing to remove.
     if !matches!(output.status.code(), Some(0 | 5)) {
         return Err(TrustError::NotRevoked(output.message).into());
     }
@@ -116,7 +116,7 @@ fn key(session: &Session) -> String {
     config::key_of(session.repo.site.dir(), KEY)
 }
 
-/// The ref that commands are to come from, where it does not exist.
+/// Returns the ref that commands are to come from, where it does not exist.
 pub fn absent<'a>(session: &Session, source: &'a CommandsFrom) -> Result<Option<&'a RefName>, AppError> {
     match source {
         CommandsFrom::Ref(name) if session.repo.open_store(false)?.tip(name)?.is_none() => Ok(Some(name)),
@@ -124,7 +124,8 @@ pub fn absent<'a>(session: &Session, source: &'a CommandsFrom) -> Result<Option<
     }
 }
 
-/// What the account trusts: where commands come from, and the repository; `*` for all.
+/// Returns what the account trusts: for each entry where commands come from, and the repository, or `*` for
+/// all.
 pub fn list(session: &Session) -> Result<Vec<(String, String)>, AppError> {
     let counts = |entry: &config::Entry| entry.protected && !entry.conditional;
     let place = |entry: config::Entry| {
@@ -137,7 +138,7 @@ pub fn list(session: &Session) -> Result<Vec<(String, String)>, AppError> {
     Ok(config::read(&session.repo)?.into_iter().filter(counts).filter_map(place).collect())
 }
 
-/// The states and roles that have a command in a ref.
+/// Returns the states and roles that have a command in a ref.
 pub fn commands(session: &Session, name: &RefName) -> Result<Vec<(String, Option<String>)>, AppError> {
     let store = session.repo.open_store(false)?;
     let tree = match store.tip(name)? {

@@ -1,6 +1,7 @@
-//! `uninstall`: takes everything of ours out of a repository. The work is `runner::uninstall`'s; the keys of the
-//! configuration go last, so that what they say (hooks that are off) holds as long as there is something that it is
-//! said to.
+//! `uninstall`: takes everything of ours out of a repository.
+//!
+//! The work is `runner::uninstall`'s. Keys of the configuration go last, so that what they say (for example
+//! that hooks are off) holds for as long as there is something left that reads them.
 
 use super::config::Flags;
 use super::session::Session;
@@ -18,14 +19,14 @@ pub struct Uninstall<'a> {
     settings: Settings,
     /// Files, worktrees and refs.
     pub belongings: Belongings,
-    /// Keys in the repository's own configuration.
+    /// Our keys in the repository's own configuration.
     pub own: Vec<String>,
-    /// Keys for this repository in the account's.
+    /// Our keys for this repository in the account's configuration.
     pub global: Vec<String>,
 }
 
 impl<'a> Uninstall<'a> {
-    /// Looks, and changes nothing.
+    /// Finds what the repository holds, and changes nothing.
     pub fn look(session: &'a Session) -> Result<Self, AppError> {
         let settings = session.settings(&Flags::here())?;
         let belongings = session.reader(&settings, &Interrupt::never()?)?.belongings()?;
@@ -49,26 +50,28 @@ impl<'a> Uninstall<'a> {
         self.belongings.is_empty() && self.own.is_empty() && self.global.is_empty()
     }
 
-    /// Refuses while a run lives, or a working tree is yet to follow its branch.
+    /// Refuses while a run lives, or while a working tree has yet to follow its branch.
     pub fn refuse_in_use(&self) -> Result<(), AppError> {
         let interrupt = Interrupt::never()?;
         let in_use = self.session.reader(&self.settings, &interrupt)?.in_use()?;
         in_use.map_or(Ok(()), |why| Err(AppError::InUse(why)))
     }
 
-    /// Mends what an earlier process left, so that it is not taken for what is in use.
+    /// Mends what an earlier process left, so that it is not taken for something in use.
     pub fn mend(&self) {
         mend::all(self.session);
     }
 
-    /// Removes all but keys, `attempts` with the work that is on no branch. What failed is in the answer.
+    /// Removes everything but keys; with `attempts`, also the work that is on no branch. The answer says what
+    /// failed.
     pub fn remove(&self, attempts: bool) -> Result<Collected, AppError> {
         let interrupt = Interrupt::never()?;
         let runner = self.session.runner(&self.settings, &interrupt, &Silent)?;
         runner.remove_belongings(attempts)?.map_err(AppError::InUse)
     }
 
-    /// Unsets the repository's own keys, and with `trust` the account's about it: last, once all else is gone.
+    /// Unsets the repository's own keys, and with `trust` the account's keys for it. To be called last, once
+    /// all else is gone.
     pub fn unset_keys(&self, trust: bool) -> Result<(), AppError> {
         for key in &self.own {
             self.session.repo.git.unset_own(&self.session.repo.common_dir, key)?;

@@ -16,19 +16,19 @@ use std::collections::BTreeMap;
 /// The schema of a line.
 pub const USAGE_SCHEMA: &str = "aynig.usage/1";
 
-/// What is added up together.
+/// What is added up into one sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
     /// Everything.
     Total,
-    /// A branch, by its short name.
+    /// The runs of a branch, by its short name.
     Branch,
-    /// The state that was answered.
+    /// The runs that answered a state.
     State,
-    /// A model.
+    /// The use of a model.
     Model,
-    /// A day, in UTC.
+    /// The runs that ended on a day, in UTC.
     Day,
 }
 
@@ -39,7 +39,7 @@ pub struct Sum {
     pub runs: u64,
     /// How many of them did not say what they cost.
     pub unpriced: u64,
-    /// Together.
+    /// What they used together.
     pub used: Usage,
 }
 
@@ -51,17 +51,17 @@ impl Sum {
     }
 }
 
-/// What was added up.
+/// The sums of what runs used.
 pub struct Added {
-    /// Each name with its sum; of days the newest last, else the most expensive first.
+    /// Each group's name and sum: days with the newest last, all others with the most expensive first.
     pub groups: Vec<(Option<Vec<u8>>, Sum)>,
-    /// All of it.
+    /// The sum of all groups.
     pub total: Sum,
     /// Branches whose head can't be read.
     pub failed: Vec<(RefName, StoreError)>,
 }
 
-/// Adds up what the runs used that ended since then, on all branches.
+/// Adds up what the runs used that ended since `since`, on all branches.
 pub fn add_up(
     session: &Session,
     remote: Option<String>,
@@ -94,7 +94,7 @@ pub fn add_up(
     })?;
     let mut groups: Vec<_> = groups.into_iter().collect();
     if by != By::Day {
-        // A stable sort: of equal ones the first by name.
+        // The sort is stable: equal sums stay in the order of their names.
         groups.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.used.cost, sum.used.input)));
     }
     Ok(Added { groups, total: all, failed: heads.failed })
@@ -109,7 +109,7 @@ fn name(run: &Used<'_>, by: By) -> Option<Vec<u8>> {
     }
 }
 
-/// The day of a moment, in UTC, as `2030-01-31`.
+/// Returns the day of a time, in UTC, as `2030-01-31`.
 fn day(at: i64) -> Option<String> {
     events::date(Some(at)).map(|date| date.chars().take(10).collect())
 }
@@ -128,7 +128,7 @@ pub struct UsageLine {
 }
 
 impl UsageLine {
-    /// The line of a group, or of all.
+    /// Makes the line of a group, or of the total.
     pub fn of(by: By, name: Option<&[u8]>, sum: &Sum) -> Self {
         Self {
             schema: USAGE_SCHEMA,

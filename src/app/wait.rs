@@ -1,8 +1,8 @@
-//! `wait`: returns when a branch rests, or was in a state that is waited for: schema `aynig.wait/1`.
+//! `wait`: returns once a branch rests, or was in a state that is waited for: schema `aynig.wait/1`.
 //!
-//! A branch rests where its head is no lease and nothing will be done about it by itself. [`wait`] reads its head when
-//! its refs may have moved, and asks a remote every few seconds. What was passed between two looks counts too: commits
-//! between them are read. Implements K55 (`wait`).
+//! A branch rests where its head is no lease, and nothing will be done about it by itself. [`wait`] reads the
+//! head when local refs may have moved, and asks a remote every few seconds. A state that the branch passed
+//! between two looks counts too: the commits between them are read. Implements K55 (`wait`).
 
 use super::config::{self, Flags};
 use super::events::state_of;
@@ -28,21 +28,22 @@ use std::time::{Duration, Instant};
 /// The schema of how a wait ended.
 pub const WAIT_SCHEMA: &str = "aynig.wait/1";
 
-/// How often it is asked whether refs may have moved, and how often a remote is asked.
+/// How often to check whether refs may have moved, and how often to ask a remote.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const REMOTE_LOOK_EVERY: Duration = Duration::from_secs(5);
-/// After so long a head is judged again that did not move: what answers its state, or whether that may run, can change.
+/// After how long a head that did not move is judged again: what answers its state, or whether that may run,
+/// can change.
 const JUDGE_EVERY: Duration = Duration::from_secs(10);
-/// So many commits are read at most between two looks.
+/// Most state events that are read at one look.
 const PASSED_MAX: usize = 1000;
 
 /// What is waited for.
 pub struct Request<'a> {
     /// The branch.
     pub branch: &'a OsStr,
-    /// States, any of which ends the wait; none: until the branch rests.
+    /// The states that end the wait; empty to wait until the branch rests.
     pub states: Vec<StateName>,
-    /// How long.
+    /// How long to wait at most.
     pub timeout: Option<Duration>,
     /// The remote whose branch it is.
     pub remote: Option<String>,
@@ -56,9 +57,9 @@ pub struct Waited {
     pub reached: Reached,
     /// How long it took.
     pub took: Duration,
-    /// What was configured.
+    /// The settings that were used.
     pub settings: Settings,
-    /// Seconds since 1970.
+    /// The time at which the wait ended, in seconds since 1970.
     pub now: i64,
 }
 
@@ -67,20 +68,20 @@ pub struct Waited {
 pub enum Reached {
     /// The branch rests.
     Rest,
-    /// It was in a state that is waited for: the commit that says so.
+    /// The branch was in a state that is waited for, and the commit that says so.
     State(ObjectId, StateName),
     /// A run on it stalled, and nothing answers that.
     Stalled,
     /// Its state has a command that is not dispatched here.
     Refused,
-    /// The time is over.
+    /// The time that was given is over.
     Late,
     /// A signal came.
     Signal(i32),
 }
 
 impl Reached {
-    /// Its name for programs.
+    /// Returns its name for programs.
     pub fn name(&self) -> &'static str {
         match self {
             Reached::Rest => "rest",
@@ -92,7 +93,7 @@ impl Reached {
         }
     }
 
-    /// How the verb ends.
+    /// Returns how the verb ends.
     pub fn exit(&self) -> Exit {
         match self {
             Reached::Rest | Reached::State(..) => Exit::Done,
@@ -104,7 +105,7 @@ impl Reached {
     }
 }
 
-/// The states that `--for` names; leases have one too.
+/// Reads the states that `--for` names. `working` is among those that it may name: leases have it.
 pub fn states(names: &[String]) -> Result<Vec<StateName>, AppError> {
     let read = |name: &String| {
         let wrong = |why: String| Misuse::State { state: name.clone(), why };
@@ -113,18 +114,18 @@ pub fn states(names: &[String]) -> Result<Vec<StateName>, AppError> {
     names.iter().map(read).collect()
 }
 
-/// How long `--timeout` says.
+/// Reads how long `--timeout` allows.
 pub fn timeout(text: Option<&str>) -> Result<Option<Duration>, AppError> {
     let read = |text: &str| config::duration(text).ok_or_else(|| Misuse::Duration(text.to_owned()).into());
     text.map(read).transpose()
 }
 
-/// Waits.
+/// Waits until the branch rests or was in a wanted state, or until the time is over or a signal comes.
 pub fn wait(session: &Session, request: &Request<'_>) -> Result<Waited, AppError> {
     let begun = Instant::now();
     let settings = session.settings(&Flags { remote: request.remote.clone(), ..Flags::default() })?;
     if let Some(remote) = session.unasked(&settings) {
-        // What was last heard of it never changes.
+        // What is known of a remote that is not asked never changes.
         return Err(AppError::Unasked(remote.to_owned()));
     }
     mend::all(session);
@@ -149,7 +150,7 @@ struct Waiting<'a> {
     branch: &'a RefName,
     watch: Option<Watch>,
     deadline: Option<Instant>,
-    /// That the remote can't be asked was said.
+    /// True once the user was told that the remote can't be asked.
     told: bool,
 }
 
@@ -174,7 +175,7 @@ impl Waiting<'_> {
         }
     }
 
-    /// The state that is waited for, at the head or passed since the last look.
+    /// Returns the wanted state, where the branch is in it or passed it since the last look.
     fn passed(&self, tip: &Tip, before: Option<ObjectId>) -> Result<Option<Reached>, StoreError> {
         let wanted = |tip: &Tip| {
             let state = tip.event.as_ref().and_then(Event::state_name)?;
@@ -185,12 +186,12 @@ impl Waiting<'_> {
             return Ok(wanted(tip));
         };
         let walked = self.runner.newest(tip.id(), true, PASSED_MAX, &HashSet::from([before]))?;
-        // A branch that was put elsewhere passed nothing on its way.
+        // A branch that was moved elsewhere passed no state on its way.
         let passed = if walked.met { walked.events.iter().find_map(wanted) } else { None };
         Ok(wanted(tip).or(passed))
     }
 
-    /// What the head says for itself.
+    /// Returns how the head alone ends the wait, if it does.
     fn judge(&self, status: &BranchStatus) -> Option<Reached> {
         let for_any = self.request.states.is_empty();
         let is_stalled =
@@ -202,7 +203,7 @@ impl Waiting<'_> {
             Standing::NoState | Standing::InvalidState(..) | Standing::Waits => {
                 for_any.then_some(Reached::Rest)
             }
-            // Of a remote's branch a runner elsewhere may think otherwise.
+            // A runner elsewhere may judge a remote's branch otherwise.
             Standing::NotTrusted | Standing::LeftOut | Standing::Unusable(..) | Standing::HopLimit { .. } => {
                 self.runner.settings.remote.is_none().then_some(Reached::Refused)
             }
@@ -235,7 +236,7 @@ impl Waiting<'_> {
         }
     }
 
-    /// Says once that a remote can't be asked just now; anything else ends the wait.
+    /// Warns once that a remote can't be asked just now; any other error ends the wait.
     fn tell(&mut self, error: AppError) -> Result<(), AppError> {
         if self.watch.is_some() || Exit::from(&error) != Exit::Later {
             return Err(error);
@@ -249,7 +250,7 @@ impl Waiting<'_> {
 }
 
 enum Next {
-    /// The branch holds this now; nothing where it is gone.
+    /// The branch's head now; `None` where the branch is gone.
     Look(Option<ObjectId>),
     End(Reached),
 }
@@ -267,7 +268,7 @@ pub struct WaitLine<'a> {
 }
 
 impl<'a> WaitLine<'a> {
-    /// The line of a wait.
+    /// Makes the line of a wait.
     pub fn of(waited: &'a Waited) -> Self {
         let (status, reached) = (&waited.status, &waited.reached);
         let (commit, state) = match reached {

@@ -1,4 +1,4 @@
-//! What a verb says while it is at work, as types: a listener is told, and cannot answer.
+//! What a verb reports while it is at work, as types. A listener receives it, and cannot answer.
 
 use super::AppError;
 use crate::protocol::obstacle::Obstacle;
@@ -7,22 +7,23 @@ use crate::runner::report::Report;
 use crate::store::RefName;
 use std::path::PathBuf;
 
-/// Something that a user should know, and that keeps no verb from its work.
+/// Something that a user should know, and that does not keep a verb from its work.
 #[derive(Debug)]
 pub enum Warning {
     /// This key in the repository's own configuration does not count.
     Ignored(String),
-    /// This key is in a file that Git includes only for some branches or remotes: nothing may run.
+    /// This key is in a file that Git includes only for some branches or remotes, so nothing may run.
     Conditional(String),
     /// This remote is named by the repository's own configuration alone, and is not asked before trust (K34).
     NotAsked(String),
-    /// A working tree that should follow its branch, and what is in the way.
+    /// A working tree that should follow its branch but can't, and what is in the way.
     CannotFollow(PathBuf, Obstacle),
-    /// A branch that could not be noted for the runner of this run, and why.
+    /// A branch that could not be noted for the runner of the run that this process is inside of, and why.
     CannotNote(RefName, String),
-    /// The branch that is checked out is meant, and HEAD is detached.
+    /// The verb is about the branch that is checked out, but HEAD is detached.
     NoCurrentBranch,
-    /// A message waits for this branch, and nothing may run on it here: the next tick of a user who may run there delivers it.
+    /// A message waits for this branch, but nothing may run on the branch in this repository: the next tick
+    /// of a user who may run commands there delivers it.
     LeftToOthers(RefName),
     /// `aynig.hooks` was switched off while a chain waited.
     HooksOff,
@@ -30,27 +31,27 @@ pub enum Warning {
     Failed(AppError),
 }
 
-/// Hears warnings as they come.
+/// Receives warnings as they come.
 pub trait Listener: Send + Sync {
-    /// Takes one.
+    /// Takes one warning.
     fn warned(&self, warning: &Warning);
 }
 
-/// For work of which no user should hear.
+/// A listener for work of which no user should hear.
 pub struct Unheard;
 
 impl Listener for Unheard {
     fn warned(&self, _: &Warning) {}
 }
 
-/// Hears how branches are evaluated, as it happens.
+/// Receives reports of branches as they are evaluated.
 pub trait Audience: Observer {
-    /// A branch was evaluated.
+    /// Takes the report of a branch that was evaluated.
     fn reported(&self, report: &Report);
-    /// Branches were settled by one look at all heads: there may be very many.
+    /// Takes the reports of branches that one look at all heads settled; there may be very many.
     fn settled(&self, reports: &[Report]) {
         reports.iter().for_each(|report| self.reported(report));
     }
-    /// A chain's last look at the other branches recovered one.
+    /// Takes the report of a branch that a chain's last look at the other branches recovered.
     fn recovered(&self, report: &Report);
 }

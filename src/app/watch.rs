@@ -1,8 +1,9 @@
-//! `status --watch`: how branches stand, and from then on what changed.
+//! `status --watch`: how branches stand, and after that what changes.
 //!
-//! [`Watcher::open`], then [`Watcher::look`] as often as the caller wants to know: it costs some `stat`s where no ref moved,
-//! and reads only heads that did. What a run tells and prints is heard at each look, its lease is judged again when its
-//! time is over, and what waits for a slot when that is noted. A remote is asked every few seconds. Implements K55 (`--watch`).
+//! [`Watcher::open`], then [`Watcher::look`] as often as the caller wants to know. A look costs some `stat`s
+//! where no ref moved, and reads only the heads that did. What runs report and print is read once a second. A
+//! lease is judged again when its time is over, and branches that wait for a slot when such a wait is noted.
+//! A remote is asked every few seconds. Implements K55 (`--watch`).
 
 use super::asking::Asking;
 use super::config::Flags;
@@ -21,50 +22,51 @@ use crate::supervisor::interrupt::Interrupt;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-/// How often a remote is asked, and how often what may change without a ref's move is judged again.
+/// How often a remote is asked, and how often a branch is judged again that may stand otherwise without a ref
+/// moving.
 const REMOTE_LOOK_EVERY: Duration = Duration::from_secs(5);
 const JUDGE_EVERY: Duration = Duration::from_secs(10);
-/// How often runs are listened to.
+/// How often what runs report and print is read.
 const HEAR_EVERY: Duration = Duration::from_secs(1);
-/// From so many heads that moved on, one look at all is less work than a look at each.
+/// Where more heads than this moved, one look at all branches is less work than a look at each.
 const MANY: usize = 200;
-/// So many runs are listened to at each look.
+/// Most runs that are listened to at each look.
 const LISTENED_MAX: usize = 64;
 
 /// What is known of branches.
 #[derive(Default)]
 pub struct Seen {
     statuses: BTreeMap<RefName, BranchStatus>,
-    /// What they ask.
+    /// The questions that the branches ask.
     pub asking: Asking,
-    /// What holds them.
+    /// The pauses that stand.
     pub pauses: Pauses,
-    /// Those that could not be read at the last look at all.
+    /// How many branches could not be read at the last look at all of them.
     pub failed: usize,
-    /// Seconds since 1970, at the last look.
+    /// The time of the last look, in seconds since 1970.
     pub now: i64,
 }
 
 impl Seen {
-    /// How branches stand, by name.
+    /// Returns how branches stand, sorted by name.
     pub fn statuses(&self) -> impl Iterator<Item = &BranchStatus> {
         self.statuses.values()
     }
 
-    /// How one stands.
+    /// Returns how one branch stands.
     pub fn status(&self, branch: &RefName) -> Option<&BranchStatus> {
         self.statuses.get(branch)
     }
 }
 
-/// Is told what is known so far while much is read; false: no more is to be read.
+/// Is called with what is known so far while much is read. Returns false where no more is to be read.
 pub type SoFar<'a> = dyn FnMut(&Seen) -> bool + 'a;
 
 /// Branches that are watched.
 pub struct Watcher<'a> {
     session: &'a Session,
     runner: Runner<'a>,
-    /// What is known.
+    /// What is known of the branches.
     pub seen: Seen,
     heads: HashMap<RefName, ObjectId>,
     watch: Option<Watch>,
@@ -72,7 +74,7 @@ pub struct Watcher<'a> {
     judged: Instant,
     heard: Instant,
     told: bool,
-    /// Some branch may stand otherwise with no ref's move.
+    /// True where some branch may come to stand otherwise without a ref moving.
     lively: bool,
 }
 
@@ -83,18 +85,18 @@ pub struct Changes {
     pub changed: BTreeSet<RefName>,
     /// Branches that are gone, as they were.
     pub gone: Vec<BranchStatus>,
-    /// Other pauses stand.
+    /// True where other pauses stand.
     pub paused: bool,
 }
 
 impl Changes {
-    /// True where nothing did.
+    /// True where nothing changed.
     pub fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.gone.is_empty() && !self.paused
     }
 }
 
-/// The settings of the verb.
+/// Reads the settings of the verb.
 pub fn settings(session: &Session, remote: Option<String>) -> Result<Settings, AppError> {
     session.settings(&Flags { remote, ..Flags::default() })
 }
@@ -125,7 +127,8 @@ impl<'a> Watcher<'a> {
         })
     }
 
-    /// Mends what an earlier process left. It may have much to read: the caller draws something on the screen before.
+    /// Mends what an earlier process left. That may take long, so the caller draws something on the screen
+    /// before.
     pub fn mend(&self) {
         mend::all(self.session);
     }
@@ -135,7 +138,7 @@ impl<'a> Watcher<'a> {
         self.look_telling(&mut |_| true)
     }
 
-    /// The same; `so_far` is called while the first look reads.
+    /// Does what [`Watcher::look`] does, and calls `so_far` while the first look reads.
     pub fn look_telling(&mut self, so_far: &mut SoFar<'_>) -> Result<Changes, AppError> {
         self.seen.now = self.runner.clock.now();
         let is_first = self.asked.is_none();
@@ -167,7 +170,7 @@ impl<'a> Watcher<'a> {
         Ok(changes)
     }
 
-    /// Asks the remote; false where it does not answer, which is said once.
+    /// Asks the remote. Returns false where it does not answer, of which the user is warned once.
     fn ask(&mut self) -> Result<bool, AppError> {
         let is_first = self.asked.replace(Instant::now()).is_none();
         match self.runner.store.refresh() {
@@ -209,7 +212,7 @@ impl<'a> Watcher<'a> {
         Ok(())
     }
 
-    /// Reads what is asked; who asks something else than before stands otherwise.
+    /// Reads the questions. A branch whose questions are not those of before counts as changed.
     fn read_questions(&mut self, changes: &mut Changes) -> Result<(), AppError> {
         let asking = Asking::look(&self.runner, self.seen.statuses())?;
         if asking != self.seen.asking {
@@ -228,7 +231,7 @@ impl<'a> Watcher<'a> {
         Ok(())
     }
 
-    /// Reads what holds branches; those that are held otherwise than before stand otherwise.
+    /// Reads the pauses. A branch that other pauses hold than before counts as changed.
     fn read_pauses(&mut self, changes: &mut Changes) -> Result<(), AppError> {
         let before = std::mem::replace(&mut self.seen.pauses, Pauses::look(&self.runner)?);
         if before != self.seen.pauses {
@@ -239,7 +242,7 @@ impl<'a> Watcher<'a> {
         Ok(())
     }
 
-    /// Reads the heads that are not where they were.
+    /// Reads the heads that are no longer where they were.
     fn read_moved(&mut self, changes: &mut Changes) -> Result<(), AppError> {
         let refs = self.runner.store.scan("refs/heads/")?;
         let moved: Vec<&(RefName, ObjectId)> =
@@ -259,7 +262,7 @@ impl<'a> Watcher<'a> {
         }
         let survey = Survey::new(&self.runner)?;
         for (name, id) in moved {
-            // One that can't be read now is read when it moves again.
+            // A head that can't be read now is read when it moves again.
             self.heads.insert(name.clone(), *id);
             if let Ok(Some(status)) = survey.one(name) {
                 put(&mut self.seen.statuses, status, changes);
@@ -268,7 +271,8 @@ impl<'a> Watcher<'a> {
         Ok(())
     }
 
-    /// What may have changed with no ref's move: what runs tell, leases that are over, who waits for a slot.
+    /// Judges again what may have changed without a ref moving: what runs report, leases that are over, and
+    /// branches that wait for a slot.
     fn judge_again(&mut self, noted: bool, changes: &mut Changes) -> Result<(), AppError> {
         let (now, due) = (self.seen.now, self.judged.elapsed() >= JUDGE_EVERY);
         let (mut judge, mut listen) = (Vec::new(), Vec::new());
@@ -326,7 +330,7 @@ fn put(statuses: &mut BTreeMap<RefName, BranchStatus>, status: BranchStatus, cha
     statuses.insert(status.branch.clone(), status);
 }
 
-/// True where a branch stands as it did, but for how long.
+/// True where a branch stands as it did, but for how long it has.
 fn is_same(old: &BranchStatus, new: &BranchStatus) -> bool {
     fn facts(
         status: &BranchStatus,

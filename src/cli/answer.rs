@@ -1,4 +1,4 @@
-//! `answer`, `approve`, `reject`: what a run waits for.
+//! `answer`, `approve`, `reject`: answer the question that a branch asks.
 
 use super::args::{Answer, Answering, YesOrNo};
 use super::fail::Failure;
@@ -12,17 +12,17 @@ use crate::app::talk::send::hear;
 use crate::protocol::text::escape;
 use std::ffi::OsStr;
 
-/// `git aynig answer`.
+/// Runs `git aynig answer`.
 pub fn run(global: &Global, args: &Answer) -> Result<i32, Failure> {
     say(global, &args.what, Choice::Named(&args.choice), &args.answering)
 }
 
-/// `git aynig approve`.
+/// Runs `git aynig approve`.
 pub fn approve(global: &Global, args: &YesOrNo) -> Result<i32, Failure> {
     say(global, &args.what, Choice::Yes, &args.answering)
 }
 
-/// `git aynig reject`.
+/// Runs `git aynig reject`.
 pub fn reject(global: &Global, args: &YesOrNo) -> Result<i32, Failure> {
     say(global, &args.what, Choice::No, &args.answering)
 }

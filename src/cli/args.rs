@@ -1,7 +1,7 @@
 //! Arguments as typed: one definition that feeds parsing, `-h`, man pages and completions.
 //!
-//! Nothing here means anything yet; `settings` turns flags and configuration into values.
-//! Implements the verbs and flags of git-aynig(1).
+//! The arguments are kept as typed; `app::config` turns flags and configuration into settings. Implements the
+//! verbs and flags of git-aynig(1).
 
 pub use super::args_flow::Flow;
 pub use super::args_land::{Choose, Compare, Fan, Land};

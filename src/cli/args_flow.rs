@@ -1,4 +1,4 @@
-//! Arguments of `flow`, as typed; nothing here means anything yet. Implements N2, N5, N13 (forms).
+//! Arguments of `flow`, as typed; the code of each verb interprets them. Implements N2, N5, N13 (forms).
 
 use clap::{Args, Subcommand};
 use std::ffi::OsString;

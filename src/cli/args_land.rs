@@ -1,6 +1,6 @@
 //! Arguments of the verbs that bring several branches together: `land`, `fan`, `choose`, `compare`.
 //!
-//! As typed; nothing here means anything yet. Implements K60 (flags).
+//! They are kept as typed; the code of each verb interprets them. Implements K60 (flags).
 
 use clap::Args;
 use std::ffi::OsString;

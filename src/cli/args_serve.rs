@@ -1,6 +1,6 @@
-//! Arguments of the verbs that become `git-aynig-serve`: the page, and the server of a flow's tools.
+//! Arguments of the verbs that become `git-aynig-serve`: the web page, and the server of a flow's tools.
 //!
-//! As typed; nothing here means anything yet. Implements W4, N7 (flags).
+//! They are kept as typed; the code of each verb interprets them. Implements W4, N7 (flags).
 
 use clap::Args;
 use std::net::IpAddr;

@@ -1,6 +1,7 @@
 //! Arguments of the verbs by which people, commands and branches talk: messages, questions, pauses.
 //!
-//! As typed; nothing here means anything yet. Implements K46, K48, K49, K49a, K50 (flags).
+//! They are kept as typed; the code of each verb interprets them. Implements K46, K48, K49, K49a, K50
+//! (flags).
 
 use clap::Args;
 use std::ffi::OsString;

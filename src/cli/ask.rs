@@ -1,6 +1,7 @@
 //! `ask`: a question from inside a run.
 //!
-//! What a script reads is the question's id, or the choice of the answer, and nothing else. Implements K49.
+//! Standard output holds only what a script reads: the question's id or, with `--wait`, the choice of the
+//! answer (with `--json` an object). Implements K49.
 
 use super::args::Ask;
 use super::fail::Failure;
@@ -16,7 +17,7 @@ use crate::app::{Exit, Misuse};
 use crate::protocol::text::escape_block;
 use crate::supervisor::interrupt::Interrupt;
 
-/// `git aynig ask`.
+/// Runs `git aynig ask`.
 pub fn run(global: &Global, args: &Ask) -> Result<i32, Failure> {
     if let Some(code) = handed::ask(args)? {
         return Ok(code);
@@ -40,7 +41,8 @@ pub fn run(global: &Global, args: &Ask) -> Result<i32, Failure> {
         }
         return Ok(0);
     }
-    // Before there is a question: a signal ends it with the wait.
+    // Signals are caught before the question is asked, so that a signal which ends the wait also withdraws
+    // the question.
     let interrupt = Interrupt::by_signals()?;
     let asked = ask(&change, &args.question, &args.choice, true)?;
     match wait(&change, &asked, timeout, &interrupt)? {
@@ -57,7 +59,8 @@ pub fn run(global: &Global, args: &Ask) -> Result<i32, Failure> {
                 output::line(&output::json(&MessageLine::of_answer(&branch, commit, &letter)));
                 return Ok(0);
             }
-            // It is one of those that the command offered itself, or was asked for as it is.
+            // Printed unescaped: the command offered this choice itself or, where it offered none, asked for
+            // any text.
             output::line(letter.choice.as_deref().unwrap_or_default());
             if !global.quiet && !letter.text.is_empty() {
                 output::note(&escape_block(letter.text.as_bytes()));

@@ -1,4 +1,5 @@
-//! `chain`: what a hook leaves running. The work is `app::chain`'s; here is who hears of it.
+//! `chain`: the process that a hook leaves running. The work is `app::chain`'s; this file says who receives
+//! its reports.
 
 use super::fail::Failure;
 use super::inner::Chain;
@@ -15,20 +16,21 @@ use crate::supervisor::interrupt::Interrupt;
 use std::fs::File;
 use std::io::Write;
 
-/// Hears of a chain: a user at the other end of a push, or a log.
+/// The audience of a chain: a user who watches it, such as one at the other end of a push, or a log.
 pub struct Onlooker {
     display: Display,
-    /// Where reports are kept besides.
+    /// The log that reports are appended to besides.
     log: Option<File>,
 }
 
 impl Onlooker {
-    /// A chain in the background, whose words go to the log by themselves.
+    /// Creates the audience of a chain in the background, whose standard streams are the log already.
     fn behind() -> Self {
         Self { display: Display::for_pusher(false), log: None }
     }
 
-    /// A chain that a user watches; a user who looks later finds it in this log, where the others are.
+    /// Creates the audience of a chain that a user watches. Its reports also go to this log, where those of
+    /// the other chains are, for a user who looks later.
     pub fn watching(log: Option<File>) -> Self {
         Self { display: Display::for_pusher(true), log }
     }
@@ -50,7 +52,7 @@ impl Audience for Onlooker {
         if let Some(mut log) = self.log.as_ref() {
             let text = render::text(report, true);
             let lines: Vec<String> = text.line.into_iter().chain(text.notes).collect();
-            // In one piece: others write there too.
+            // In one write, since other processes append to the log, too.
             let _ = log.write_all(output::dated(&lines.join("\n")).as_bytes());
         }
     }
@@ -60,7 +62,7 @@ impl Audience for Onlooker {
     }
 }
 
-/// `git aynig chain`.
+/// Runs `git aynig chain`.
 pub fn run(global: &Global, args: &Chain) -> Result<i32, Failure> {
     if args.detached {
         leave_caller();

@@ -16,7 +16,8 @@ use crate::store::RefName;
 use std::io::Read;
 use std::path::Path;
 
-/// The text that a verb was given: in a file, on standard input, or paragraph by paragraph.
+/// Returns the text that a verb was given: the content of a file, standard input (`-`), or the paragraphs,
+/// joined by blank lines.
 pub fn text(paragraphs: &[String], file: Option<&Path>) -> Result<String, Failure> {
     match file {
         Some(path) if path.as_os_str() == "-" => {
@@ -31,7 +32,7 @@ pub fn text(paragraphs: &[String], file: Option<&Path>) -> Result<String, Failur
     }
 }
 
-/// `git aynig set-state`.
+/// Runs `git aynig set-state`.
 pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
     let state = state(&args.state)?;
     let declaration =
@@ -62,7 +63,7 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
     Ok(exit::code(end(&written)))
 }
 
-/// `git aynig set-working`.
+/// Runs `git aynig set-working`.
 pub fn set_working(global: &Global, args: &SetWorking) -> Result<i32, Failure> {
     if let Some(code) = handed::set_working(args)? {
         return Ok(code);
@@ -75,17 +76,18 @@ pub fn set_working(global: &Global, args: &SetWorking) -> Result<i32, Failure> {
     Ok(exit::code(end(&written)))
 }
 
-/// `git aynig cancel`.
+/// Runs `git aynig cancel`.
 pub fn cancel(global: &Global, args: &Branches) -> Result<i32, Failure> {
     each(global, args, About::Leased, |change, branch| change.cancel(branch, None))
 }
 
-/// `git aynig retry`.
+/// Runs `git aynig retry`.
 pub fn retry(global: &Global, args: &Branches) -> Result<i32, Failure> {
     each(global, args, About::Stalled, |change, branch| change.retry(branch))
 }
 
-/// Writes to each branch that is meant: one that can't be written to keeps no other from it. The worst end counts.
+/// Writes to each branch that the arguments mean, and returns the worst exit code. A branch that cannot be
+/// written to does not keep the others from being written to.
 fn each(
     global: &Global,
     args: &Branches,
@@ -106,13 +108,14 @@ fn each(
                 worst = worst.max(end(&written));
                 answered.push(written.branch);
             }
-            // A run may end while others are canceled: of what a pattern found that is no failure.
+            // A run may end while others are canceled. For a branch that only a pattern or `--all` found,
+            // that is no failure.
             Err(AppError::Change {
                 error: ChangeError::NotLeased(_) | ChangeError::NotStalled(_), ..
             }) if !is_named(&session, args, branch) => {
                 output::note(&format!("{}: is not {} any more", escape(branch.short()), about.word()));
             }
-            // Of one branch the failure is the verb's.
+            // Where one branch alone is meant, its failure is the verb's failure.
             Err(error) if chosen.len() == 1 => return Err(error.into()),
             Err(error) => {
                 worst = worst.max(Exit::from(&error));

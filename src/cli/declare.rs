@@ -1,4 +1,4 @@
-//! A declaration of a verb that is itself a command: written to the file that the run reads, or printed.
+//! Declarations of verbs that are themselves a run's command: written to the run's result file, and printed.
 //!
 //! Implements K19 (a result file alone counts where it has content).
 
@@ -8,14 +8,16 @@ use crate::protocol::declaration::LINE_PREFIX;
 use crate::store::beneath;
 use std::path::Path;
 
-/// Declares; a worker that knows where a declaration may be written instead of printed has not made this one.
+/// Writes the declaration to the file that `AYNIG_RESULT` names, where it names one, over whatever is there:
+/// a worker of this verb inherits the variable, and what the worker declared must not count in place of this
+/// declaration.
 pub fn over(declared: &str) -> Result<(), Failure> {
     let Some(path) = std::env::var_os("AYNIG_RESULT").filter(|path| !path.is_empty()) else { return Ok(()) };
     let (folder, name) = beneath::apart(Path::new(&path)).map_err(|e| Failure::caused(&e))?;
     folder.replace(name, declared.as_bytes(), 0o600).map_err(|e| Failure::caused(&e))
 }
 
-/// The same, and says it on standard output as a line that declares.
+/// Writes the declaration as [`over`] does, and also prints it to standard output as a `SET_STATE` line.
 pub fn aloud(declared: &str) -> Result<(), Failure> {
     over(declared)?;
     output::line(&format!("{LINE_PREFIX}{declared}"));

@@ -1,7 +1,9 @@
-//! Arguments of a verb that are defined once the verb is typed: a hook or a tick does not pay for those of all others.
+//! Arguments of a verb, defined only once that verb is typed, so that a call does not pay for the arguments
+//! of all other verbs.
 //!
-//! More than half of what an idle tick computed was the definition of other verbs' arguments. Of verbs that timers and
-//! scripts call, the other verbs' names and pages are not defined either: a third of an idle tick's memory was theirs.
+//! More than half of what an idle tick computed was the definition of other verbs' arguments. For the verbs
+//! that timers and scripts call often (`called_often`), not even the other verbs' names and manual pages are
+//! defined: these took a third of an idle tick's memory.
 
 use super::args::{Anywhere, Cli, Run, SetState, Status, Tick, Verb};
 use clap::builder::Resettable;
@@ -43,14 +45,15 @@ impl<T: Args> Args for Deferred<T> {
     }
 }
 
-/// Adds the arguments, and leaves the description to the verb: their type's own would take its place.
+/// Adds the arguments, and then restores the verb's description, which that of the arguments' type would
+/// replace.
 fn described(command: Command, add: impl FnOnce(Command) -> Command) -> Command {
     let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
     add(command).about(Resettable::from(about)).long_about(Resettable::from(long_about))
 }
 
-/// The command line, where it begins with a verb that is called often and is right. What is wrong with any other, and
-/// what help asks for, the whole definition says.
+/// Parses the command line by the definition of its verb alone, where it begins with a verb that is called
+/// often and is valid. `None` for any other: the whole definition then prints help, or says what is wrong.
 pub(super) fn called_often(argv: &[OsString]) -> Option<Cli> {
     let (_program, typed) = argv.split_first()?;
     match typed.first()?.to_str()? {
@@ -62,9 +65,9 @@ pub(super) fn called_often(argv: &[OsString]) -> Option<Cli> {
     }
 }
 
-/// What was typed, by the definition of one verb, whose name comes first.
+/// Parses what was typed by the definition of one verb, whose name comes first; `None` where it is not valid.
 fn alone<T: Args>(typed: &[OsString], verb: fn(Deferred<T>) -> Verb) -> Option<Cli> {
-    // The process is short: the definition is not taken apart again.
+    // The process ends soon: dropping the definition would only cost time.
     let mut command = ManuallyDrop::new(T::augment_args(Anywhere::augment_args(Command::new("git-aynig"))));
     let matches = command.try_get_matches_from_mut(typed).ok()?;
     let anywhere = Anywhere::from_arg_matches(&matches).ok()?;
@@ -76,7 +79,7 @@ mod tests {
     use super::*;
     use clap::Parser;
 
-    /// What is typed, and what follows the four verbs where it is right for one of them at least.
+    /// What is typed after each verb. Some of it is valid for only one of the four verbs, some for none.
     const TYPED: [&str; 30] = [
         "",
         "work",

@@ -14,7 +14,7 @@ use crate::protocol::text::escape_block;
 use crate::supervisor::interrupt::Interrupt;
 use std::time::Duration;
 
-/// Between two steps, on a terminal.
+/// The pause between two steps, on a terminal.
 const PACE: Duration = Duration::from_millis(60);
 
 const BUILD: &str = r#"#!/bin/sh
@@ -38,17 +38,17 @@ echo "looks fine: $(cat greeting.txt)"
 git aynig set-state done -m "review: approved" --trailer "Reviewed-by: demo" --emit
 "#;
 
-/// What the branch must tell in the end, oldest first.
+/// The states that the branch's history must show in the end, oldest first.
 const STATES: [&str; 5] = ["build", "stalled", "build", "review", "done"];
 
-/// One play.
+/// One performance of the demo.
 struct Stage {
     place: Place,
     interrupt: Interrupt,
     pace: Duration,
 }
 
-/// `git aynig demo`.
+/// Runs `git aynig demo`.
 pub fn run(_: &Global, args: &Demo) -> Result<i32, Failure> {
     use std::io::IsTerminal;
     let interrupt = Interrupt::by_signals()?;
@@ -99,7 +99,7 @@ impl Stage {
         self.verify()
     }
 
-    /// Reads back what the branch tells, and compares.
+    /// Reads the branch's events and files back, and compares them with what they must be.
     fn verify(&self) -> Result<(), Failure> {
         let events = self.quietly("git aynig events greet --json")?;
         let mut states: Vec<String> = Vec::new();
@@ -164,7 +164,8 @@ impl Stage {
 
     fn farewell(&self, args: &Demo) -> Result<(), Failure> {
         if args.keep.is_some() {
-            // The worktrees go with the demo's own HOME: no registration of one is to stay behind.
+            // The demo's own HOME is deleted, and the worktrees with it: `gc` removes them first, so that the
+            // repository that is kept has no registration of a worktree that is gone.
             self.quietly("git aynig gc")?;
             output::line(&format!("\nKept: {}", self.place.repo().display()));
         }

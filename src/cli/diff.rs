@@ -11,7 +11,7 @@ use super::session::Global;
 use crate::app::diff::{self, Found, PastError};
 use crate::protocol::text::{escape, shell_word};
 
-/// `git aynig diff`.
+/// Runs `git aynig diff`.
 pub fn run(global: &Global, args: &Diff) -> Result<i32, Failure> {
     let session = global.open()?;
     let found = diff::find(&session, args.what.as_deref(), args.remote.clone())?;
@@ -24,14 +24,16 @@ pub fn run(global: &Global, args: &Diff) -> Result<i32, Failure> {
     match diff::show(&session, global.git_dir.as_deref(), &found, &args.options)? {}
 }
 
-/// How a run is called where its branch is known.
+/// Returns a run's title for people: its branch and the first eight characters of its id, or "its latest run"
+/// where the id is not known.
 pub(super) fn title(found: &Found) -> String {
     let run = found.run_id.as_ref().map(|run| escape(run.as_bytes()).chars().take(8).collect::<String>());
     let run = run.map_or_else(|| "its latest run".to_owned(), |run| format!("run {run}"));
     format!("{}: {run}", escape(found.branch.short()))
 }
 
-/// What a reader of the difference can't see in it.
+/// Returns what the difference itself does not show: that the run left no work, changed no file, did not
+/// finish, or left something out of its outcome.
 fn said(found: &Found) -> Vec<String> {
     let title = title(found);
     let mut lines = Vec::new();
@@ -53,7 +55,7 @@ fn said(found: &Found) -> Vec<String> {
     lines
 }
 
-/// The command that mends it.
+/// Returns the command that mends the error.
 pub fn mended(error: &PastError) -> Option<String> {
     match error {
         PastError::NoRun { branch, remote } => Some(Addressed::new(branch, remote.as_deref()).call("status")),

@@ -7,7 +7,7 @@ use super::{mend, output};
 use crate::app::doctor::{DoctorLine, Finding, Questions, examine};
 use crate::runner::checkup::Level;
 
-/// `git aynig doctor`.
+/// Runs `git aynig doctor`.
 pub fn run(global: &Global, args: &Doctor) -> Result<i32, Failure> {
     let questions = Questions { network: args.network, history: args.history.clone() };
     let found = examine(|| global.open(), &questions);

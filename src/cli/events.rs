@@ -13,10 +13,10 @@ use crate::protocol::event::ORIGIN_STATE;
 use crate::protocol::text::escape;
 use crate::supervisor::interrupt::Interrupt;
 
-/// Longest branch's name that others are brought into line with.
+/// The widest that the column of branches gets, in characters; a longer name sticks out.
 const WIDTH_MAX: usize = 40;
 
-/// `git aynig events`.
+/// Runs `git aynig events`.
 pub fn run(global: &Global, args: &Events) -> Result<i32, Failure> {
     let since = args.since.as_deref().map(events::since).transpose()?;
     let filter = Filter { history: args.history, since, states: states(&args.states)? };
@@ -47,7 +47,7 @@ pub fn run(global: &Global, args: &Events) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// Shows what is there, then what lands, until a signal or until its reader is gone.
+/// Shows the latest events, then each new one as it lands, until a signal comes or the reader is gone.
 fn follow(reading: &Reading<'_>, args: &Events, width: Option<usize>) -> Result<i32, Failure> {
     let show = |told: &Told<'_>| {
         output::offer(&match args.json {
@@ -58,7 +58,8 @@ fn follow(reading: &Reading<'_>, args: &Events, width: Option<usize>) -> Result<
     Ok(exit::code(reading.follow(args.n, show, output::reader_gone)?))
 }
 
-/// An event as a line; of several branches' with its branch, brought into line at this width.
+/// Returns an event as one line. Where events of several branches are shown, `width` is the width of the
+/// column of branches.
 fn line(told: &Told<'_>, width: Option<usize>) -> String {
     let Told { branch, tip, event, took } = *told;
     let date = date(tip.commit.committed).unwrap_or_else(|| "no date".to_owned());

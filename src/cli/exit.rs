@@ -2,7 +2,7 @@
 
 use crate::app::Exit;
 
-/// The exit code of an end.
+/// Returns the exit code for the way in which a verb ended.
 pub fn code(exit: Exit) -> i32 {
     match exit {
         Exit::Done => 0,
@@ -17,7 +17,7 @@ pub fn code(exit: Exit) -> i32 {
     }
 }
 
-/// The exit code of a verb that only looks, and that a signal may have ended.
+/// Returns the exit code of a verb that only reads: 0, or the code of the signal that ended it.
 pub fn of_signal(signal: Option<i32>) -> i32 {
     code(signal.map_or(Exit::Done, Exit::of_signal))
 }

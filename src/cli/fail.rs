@@ -1,7 +1,7 @@
-//! What a verb says when it can't go on: the failure, its causes, and the command that mends it.
+//! What a verb reports when it cannot go on: the failure, its causes, and the command that mends it.
 //!
-//! Text as Git writes it: `error:` what failed, `caused by:`, `hint:`. One place turns typed errors into
-//! messages and exit codes.
+//! The text has the form of Git's: `error:` what failed, `caused by:`, `hint:`. Typed errors become messages
+//! and exit codes in this file; those of governed runs, packs and the demo beside their verbs.
 
 use super::hints::{self, Addressed};
 use super::{diff, exit, logs, trust};
@@ -24,33 +24,34 @@ use crate::store::{RefName, StoreError};
 pub struct Failure {
     /// The process's exit code.
     pub code: i32,
-    /// What failed; empty where everything was said already.
+    /// What failed; empty where everything was reported already.
     pub message: String,
-    /// Why, outermost first.
+    /// The causes of the failure, outermost first.
     pub causes: Vec<String>,
-    /// Commands that mend it.
+    /// Commands that mend the failure.
     pub hints: Vec<String>,
 }
 
 impl Failure {
-    /// A wrong call: 129.
+    /// Creates the failure of a wrong call, with exit code 129.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { code: 129, message: message.into(), causes: Vec::new(), hints: Vec::new() }
     }
-    /// A fatal failure: 128.
+    /// Creates a fatal failure, with exit code 128.
     pub fn fatal(message: impl Into<String>) -> Self {
         Self { code: 128, ..Self::usage(message) }
     }
-    /// A refusal by policy: 2.
+    /// Creates a refusal by policy, with exit code 2.
     pub fn refused(message: impl Into<String>) -> Self {
         Self { code: 2, ..Self::usage(message) }
     }
-    /// Adds the command that mends it.
+    /// Adds a command that mends the failure.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
-    /// A failure of another room, with its causes; fatal until its code is set.
+    /// Creates a failure from an error of a lower layer, with that error's causes. The exit code is 128 until
+    /// the caller sets another one.
     pub fn caused(error: &dyn std::error::Error) -> Self {
         Self::of(error, 128)
     }
@@ -64,7 +65,7 @@ impl Failure {
         Self { code, message: error.to_string(), causes, hints: Vec::new() }
     }
 
-    /// The text for standard error.
+    /// Returns the text for standard error, escaped.
     pub fn render(&self) -> String {
         let mut text = String::new();
         if !self.message.is_empty() {
@@ -111,7 +112,8 @@ impl From<&AppError> for Failure {
         let mut failure = match error {
             AppError::Runner(error) => return error.into(),
             AppError::Change { error, remote } => return Failure::changing(error, remote.as_deref()),
-            // Causes and hints are those of what is inside, which the message says too.
+            // These errors wrap another one, and their message includes its message: causes and hints are
+            // those of the inner error.
             AppError::NotDispatched { cause, .. }
             | AppError::Unseen { cause, .. }
             | AppError::NotPushed { why: NotPushed::Failed(cause), .. } => {
@@ -124,7 +126,7 @@ impl From<&AppError> for Failure {
     }
 }
 
-/// The commands that mend what stopped a verb, besides those of what is inside.
+/// Returns the commands that mend what stopped a verb, besides those of a wrapped error.
 fn mended(error: &AppError) -> Vec<String> {
     let one = match error {
         AppError::NotPushed { branch, remote, why, .. } => return push_again(branch, remote, why),
@@ -134,7 +136,8 @@ fn mended(error: &AppError) -> Vec<String> {
         }
         AppError::Misuse(Misuse::Detached { naming }) => Some(format!("git aynig {naming}")),
         AppError::NotTrusted { place, current, is_writable: false } => {
-            // A branch by its name: what is pushed to another one brings no commands of its own.
+            // The source is the current branch by its name, so that what is pushed to another branch brings
+            // no commands of its own.
             let source =
                 current.as_ref().map_or_else(|| "<ref>".to_owned(), |branch| shell_word(branch.as_bytes()));
             Some(format!("git -C {} -c aynig.commandsFrom={source} aynig tick", hints::place(place)))
@@ -212,7 +215,7 @@ fn mended(error: &AppError) -> Vec<String> {
     one.into_iter().collect()
 }
 
-/// The command that mends what kept a flow from being read or changed.
+/// Returns the command that mends what kept a flow from being read or changed.
 fn flowed(error: &FlowError) -> Option<String> {
     match error {
         FlowError::NoFlow(_) | FlowError::Several { .. } => Some("git aynig flow list".to_owned()),
@@ -251,7 +254,7 @@ fn flowed(error: &FlowError) -> Option<String> {
     }
 }
 
-/// The command that mends what kept something from being said.
+/// Returns the command that mends what kept a message, a question or an answer from being written.
 fn talked(error: &TalkError, remote: Option<&str>) -> Option<String> {
     let at = |branch| Addressed::new(branch, remote);
     match error {
@@ -271,17 +274,18 @@ fn talked(error: &TalkError, remote: Option<&str>) -> Option<String> {
         }
         TalkError::NotSigned(unsigned) => {
             let gone = removal(&format!("refs/aynig/asked/{}", unsigned.id), remote);
-            // Where Git has something to say it may be the judge that is missing here.
+            // Where Git objects to a signature, the cause may be that this machine lacks what it takes to
+            // verify one.
             Some(if unsigned.why.is_empty() { gone } else { format!("git aynig doctor, or {gone}") })
         }
         TalkError::Unseen(id, _) => Some(format!("git show refs/aynig/asked/{id}")),
-        // An answer stands; what else is to be said is a message.
+        // An answer that was given stands; anything that is to be added is a message.
         TalkError::Answered { .. } => Some("git aynig send <branch> -m <text>".to_owned()),
         TalkError::Outside | TalkError::Message(_) | TalkError::Unreadable(..) | TalkError::Change(_) => None,
     }
 }
 
-/// The command that removes a ref, where it is.
+/// Returns the command that removes a ref from the remote or, for `None`, from this repository.
 fn removal(name: &str, remote: Option<&str>) -> String {
     let name = shell_word(name.as_bytes());
     match remote {
@@ -290,7 +294,7 @@ fn removal(name: &str, remote: Option<&str>) -> String {
     }
 }
 
-/// The commands that bring a branch to its remote after all.
+/// Returns the commands that bring a branch to its remote after `--push` has not.
 fn push_again(branch: &RefName, remote: &str, why: &NotPushed) -> Vec<String> {
     let (word, at) = (branch_word(branch.short()), shell_word(remote.as_bytes()));
     match why {
@@ -311,7 +315,8 @@ impl From<crate::supervisor::SupervisorError> for Failure {
 }
 
 impl Failure {
-    /// What a verb did not write to a branch, of that remote or of this repository.
+    /// Creates the failure of a verb that could not write to a branch of that remote or, for `None`, of this
+    /// repository.
     pub fn changing(error: &ChangeError, remote: Option<&str>) -> Self {
         let at = |branch| Addressed::new(branch, remote);
         let hint = match error {

@@ -9,7 +9,7 @@ use crate::app::config::Flags;
 use crate::app::fan::{CompareLine, Compared, compare, fan};
 use crate::protocol::text::{branch_word, escape};
 
-/// `git aynig fan`.
+/// Runs `git aynig fan`.
 pub fn run(global: &Global, args: &Fan) -> Result<i32, Failure> {
     let own = fan(args.count, &args.each)?;
     let session = global.open()?;
@@ -25,7 +25,7 @@ pub fn run(global: &Global, args: &Fan) -> Result<i32, Failure> {
     Ok(exit::code(end(&fanned.written)))
 }
 
-/// `git aynig choose`.
+/// Runs `git aynig choose`.
 pub fn choose(global: &Global, args: &Choose) -> Result<i32, Failure> {
     let session = global.open()?;
     let change = Change::begin(&session, &Flags { remote: args.remote.clone(), ..Flags::default() })?;
@@ -39,7 +39,7 @@ pub fn choose(global: &Global, args: &Choose) -> Result<i32, Failure> {
     Ok(exit::code(end(&chosen.written)))
 }
 
-/// `git aynig compare`.
+/// Runs `git aynig compare`.
 pub fn compared(global: &Global, args: &Compare) -> Result<i32, Failure> {
     let session = global.open()?;
     let all = compare(&session, &args.branches, args.remote.clone())?;

@@ -10,7 +10,7 @@ use crate::protocol::text::escape;
 use crate::runner::gc::Removal;
 use std::collections::HashSet;
 
-/// `git aynig gc`.
+/// Runs `git aynig gc`.
 pub fn run(global: &Global, args: &Gc) -> Result<i32, Failure> {
     let collected = collect(&global.open()?, args.dry_run)?;
     let mut lines = output::Lines::begin();
@@ -26,7 +26,7 @@ pub fn run(global: &Global, args: &Gc) -> Result<i32, Failure> {
     let mut said = HashSet::new();
     for error in collected.failed {
         ended = ended.max(Exit::from(&error));
-        // What stands in the way of one stands in the way of many: it is said once.
+        // What keeps one thing from being removed often keeps many from it: each text is printed once.
         let text = Failure::from(error).render();
         if said.insert(text.clone()) {
             output::error(&text);

@@ -1,4 +1,5 @@
-//! `set-state`, `set-working`, `send`, `ask` and `inbox` inside a sandbox: what was typed, handed to the runner. Implements K59.
+//! `set-state`, `set-working`, `send`, `ask` and `inbox` inside a sandbox: the runner is handed what was
+//! typed, and runs the verb. Implements K59.
 
 use super::args::{Ask, DialectArg, Inbox, Send, SetState, SetWorking};
 use super::fail::Failure;
@@ -25,7 +26,7 @@ fn flags(name: &str, values: &[String]) -> Vec<(String, String)> {
     values.iter().map(|value| (name.to_owned(), value.clone())).collect()
 }
 
-/// Hands a request over, and says what the runner's verb said.
+/// Hands a request to the runner, prints what the runner's verb printed, and returns that verb's exit code.
 fn hand(confined: &Confined, request: &Handed) -> Result<i32, Failure> {
     let answer = confined.ask(request).map_err(|error| {
         let why = std::io::Error::new(error.kind(), format!("the runner did not answer: {error}"));
@@ -38,7 +39,7 @@ fn hand(confined: &Confined, request: &Handed) -> Result<i32, Failure> {
 
 const OWN: &str = "a run changes no branch but its own";
 
-/// `set-state`; `None` where this is no sandbox.
+/// Hands `set-state` to the runner; `None` outside of a sandbox.
 pub fn set_state(args: &SetState) -> Result<Option<i32>, Failure> {
     let Some(confined) = confined() else { return Ok(None) };
     only(confined.is_own(args.branch.as_deref()) && args.remote.is_none(), OWN)?;
@@ -58,7 +59,7 @@ pub fn set_state(args: &SetState) -> Result<Option<i32>, Failure> {
     hand(&confined, &request).map(Some)
 }
 
-/// `set-working`; `None` where this is no sandbox.
+/// Hands `set-working` to the runner; `None` outside of a sandbox.
 pub fn set_working(args: &SetWorking) -> Result<Option<i32>, Failure> {
     let Some(confined) = confined() else { return Ok(None) };
     only(confined.is_own(args.branch.as_deref()) && args.remote.is_none(), OWN)?;
@@ -67,7 +68,7 @@ pub fn set_working(args: &SetWorking) -> Result<Option<i32>, Failure> {
     hand(&confined, &Handed { verb: Verb::SetWorking, what: None, text: None, flags, switches }).map(Some)
 }
 
-/// `send`; `None` where this is no sandbox.
+/// Hands `send` to the runner; `None` outside of a sandbox.
 pub fn send(args: &Send) -> Result<Option<i32>, Failure> {
     let Some(confined) = confined() else { return Ok(None) };
     let branch: &OsStr = &args.branch;
@@ -81,7 +82,7 @@ pub fn send(args: &Send) -> Result<Option<i32>, Failure> {
     hand(&confined, &Handed { verb: Verb::Send, what: None, text, flags, switches }).map(Some)
 }
 
-/// `ask`; `None` where this is no sandbox.
+/// Hands `ask` to the runner; `None` outside of a sandbox.
 pub fn ask(args: &Ask) -> Result<Option<i32>, Failure> {
     let Some(confined) = confined() else { return Ok(None) };
     only(!args.wait, "'--wait': declare the state in which the branch waits for the answer")?;
@@ -90,7 +91,7 @@ pub fn ask(args: &Ask) -> Result<Option<i32>, Failure> {
     hand(&confined, &Handed { verb: Verb::Ask, what, text: None, flags, switches }).map(Some)
 }
 
-/// `inbox`; `None` where this is no sandbox, or one in which the repository can be read.
+/// Hands `inbox` to the runner; `None` outside of a sandbox, and in one where the repository can be read.
 pub fn inbox(args: &Inbox) -> Result<Option<i32>, Failure> {
     let Some(confined) = confined().filter(|confined| confined.is_strict) else { return Ok(None) };
     let own = confined.is_own(args.branch.as_deref()) && args.remote.is_none();

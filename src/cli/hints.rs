@@ -1,8 +1,8 @@
-//! Commands that mend what went wrong, as they can be pasted.
+//! Commands that mend what went wrong, in a form that can be pasted.
 //!
-//! A name that came from a repository is one word to a shell, whatever it holds: a user who can push a branch
-//! writes no command that another user pastes. A branch of a remote is named with it, or the command would look for
-//! it here. Implements K36.
+//! A name that came from a repository is quoted as one shell word, whatever it holds: otherwise a user who
+//! can push a branch could write a command that another user pastes. The command for a branch of a remote
+//! names the remote, or it would look for the branch in this repository. Implements K36.
 
 use crate::protocol::flow::slug_of;
 use crate::protocol::obstacle::Obstacle;
@@ -16,21 +16,21 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A branch, as people are shown it and as commands name it.
+/// A branch, in the forms that people are shown and that commands take.
 pub struct Addressed {
-    /// For reading.
+    /// The short name, escaped for people.
     pub shown: String,
-    /// For a shell.
+    /// The name as one shell word.
     pub word: String,
-    /// The remote that it is a branch of, for a shell.
+    /// The remote that the branch is of, as a shell word; `None` for a branch of this repository.
     remote: Option<String>,
     branch: RefName,
-    /// The ref that holds its head in this repository, for a shell.
+    /// The ref of this repository that holds the branch's head, as a shell word.
     pub here: String,
 }
 
 impl Addressed {
-    /// A branch of this repository, or of a remote.
+    /// Addresses a branch of a remote or, for `None` and `.`, of this repository.
     pub fn new(branch: &RefName, remote: Option<&str>) -> Self {
         let remote = remote.filter(|name| *name != ".");
         let prefix = remote.map(tracking).unwrap_or_default();
@@ -44,57 +44,62 @@ impl Addressed {
             here,
         }
     }
-    /// The branch of a report, where it was evaluated.
+    /// Addresses a report's branch, in the repository or remote where it was evaluated.
     pub fn of(report: &Report) -> Self {
         Self::new(&report.branch, report.remote.as_deref())
     }
-    /// A verb on it.
+    /// Returns the call of a verb on the branch.
     pub fn call(&self, verb: &str) -> String {
         format!("git aynig {verb}{} {}", self.option(), self.word)
     }
-    /// What takes pauses back where it is.
+    /// Returns the command that takes back pauses in the repository or remote that the branch is of.
     pub fn resume(&self) -> String {
         format!("git aynig resume{}", self.option())
     }
-    /// What has the flow go on that it may be a node of.
+    /// Returns the command that resumes the flow that the branch may be a node of; `None` where its name is
+    /// no node's.
     pub fn resume_flow(&self) -> Option<String> {
         let slug = slug_of(self.branch.short())?;
         Some(format!("git aynig flow resume{} {slug}", self.option()))
     }
-    /// Another state for it.
+    /// Returns the command that gives the branch another state.
     pub fn set(&self, state: &str) -> String {
         format!("git aynig set-state {state}{} -b {}", self.option(), self.word)
     }
-    /// What the run that answered `trigger` printed; `logs` asks no remote, but knows commits.
+    /// Returns the command that shows what the run that answered `trigger` printed. For a branch of a remote
+    /// it names the commit: `logs` asks no remote, but finds a run by its commits.
     pub fn logs_of(&self, trigger: &str, stderr_log: &Path) -> String {
         let whose = if self.remote.is_some() { trigger } else { &self.word };
-        // Where it said nothing there, what it said is elsewhere.
+        // Where the command printed nothing to standard error, what it printed is on standard output.
         let silent = stderr_log.symlink_metadata().is_ok_and(|log| log.len() == 0);
         format!("git aynig logs {}{whose}", if silent { "" } else { "--stderr " })
     }
-    /// The branches that there are.
+    /// Returns the command that lists the branches of the remote, or of this repository.
     pub fn list(&self) -> String {
         match &self.remote {
             Some(remote) => format!("git ls-remote --heads {remote}"),
             None => "git branch --list".to_owned(),
         }
     }
-    /// A change to commands, committed where they come from; the state is asked for again if that is here.
+    /// Returns the hint for a change to commands, committed where commands come from. Where that is this
+    /// branch, the state is asked for again after the commit.
     pub fn commit(&self, home: &Home, change: &str, state: &str) -> String {
         format!("hint: {}{}", commit(home, change, Some(&self.branch)), self.again(home, state))
     }
-    /// What makes the command of a state one that can be started, in the same way.
+    /// Returns the commands that make a state's command one that can be started, commit that, and ask for the
+    /// state again as [`Addressed::commit`] does.
     pub fn mend(&self, home: &Home, path: &str, why: &Unfit, state: &str) -> String {
         mend(home, &format!(".aynig/{path}"), why, Some(&self.branch), &self.again(home, state))
     }
-    /// The state asked for again, where a commit of its command takes the request away.
+    /// Returns what asks for the state again, where its command is committed to this very branch: that commit
+    /// becomes the head, and so takes the request away. Empty where commands come from elsewhere.
     fn again(&self, home: &Home, state: &str) -> String {
         match home.is(&self.branch) {
             true => format!(" && {}", self.set(state)),
             false => String::new(),
         }
     }
-    /// The branch made again, at this commit.
+    /// Returns the command that makes the branch again, at this commit.
     pub fn create(&self, commit: &str) -> String {
         match &self.remote {
             Some(remote) => {
@@ -104,7 +109,7 @@ impl Addressed {
             None => format!("git branch -- {} {commit}", shell_word(self.branch.short())),
         }
     }
-    /// Bringing a ref to where the branch is.
+    /// Returns the command that pushes a ref to the branch's remote; `None` for a branch of this repository.
     pub fn push(&self, name: &str) -> Option<String> {
         self.remote.as_ref().map(|remote| format!("git push {remote} {}", shell_word(name.as_bytes())))
     }
@@ -113,9 +118,9 @@ impl Addressed {
     }
 }
 
-/// The shell commands that make a change and commit it where commands come from; for commands of this branch, or of
-/// whichever is checked out. A commit on a branch that waits takes its request away: there the state is asked for
-/// again ([`Addressed::commit`]).
+/// Returns the shell commands that make a change and commit it where commands come from. Where each branch
+/// brings its own commands, the commit is for `branch` or, for `None`, for whichever branch is checked out. A
+/// commit on a branch that waits takes its request away: [`Addressed::commit`] then asks for the state again.
 pub fn commit(home: &Home, change: &str, branch: Option<&RefName>) -> String {
     let Some(from) = home.from.as_ref().or(branch) else { return format!("{change} && git commit") };
     if !from.as_bytes().starts_with(b"refs/heads/") {
@@ -130,7 +135,8 @@ pub fn commit(home: &Home, change: &str, branch: Option<&RefName>) -> String {
     }
 }
 
-/// What makes a command's file one that can be started, committed by [`commit`]; `again` follows the commit.
+/// Returns the commands that make a command's file one that can be started, and commit that as [`commit`]
+/// does; `again` follows the commit.
 pub fn mend(home: &Home, file: &str, why: &Unfit, branch: Option<&RefName>, again: &str) -> String {
     let file = shell_word(file.as_bytes());
     let edit = format!("$(git var GIT_EDITOR) {file} && git add {file}");
@@ -153,20 +159,22 @@ pub fn mend(home: &Home, file: &str, why: &Unfit, branch: Option<&RefName>, agai
     format!("{first}{}{again}", commit(home, &change, branch))
 }
 
-/// A folder to name in a hint, so that it works wherever it is pasted.
+/// Returns a folder as a hint names it, so that the hint works wherever it is pasted.
 pub fn place(dir: &Path) -> String {
-    // What can't be shown as it is can't be pasted either: then the hint is for a user who stands there.
+    // A name that cannot be shown as it is cannot be pasted either: the hint is then for a user who stands in
+    // the folder.
     let shown = dir.to_str().filter(|dir| escape(dir.as_bytes()) == *dir);
     let quoted = shown.and_then(|dir| shlex::try_quote(dir).ok());
     quoted.map_or_else(|| ".".to_owned(), |quoted| quoted.into_owned())
 }
 
-/// The option that names a remote, with a blank before it; nothing where there is none.
+/// Returns the option that names a remote, with a blank before it; empty where there is no remote.
 pub fn remote_option(remote: Option<&str>) -> String {
     remote.map(|name| format!(" --remote {}", shell_word(name.as_bytes()))).unwrap_or_default()
 }
 
-/// The call that this process is, with the remote named: then it is asked (K34).
+/// Returns the call of this very process with the remote named: a remote that is named is asked before trust,
+/// too (K34).
 pub fn same_with_remote(remote: &str) -> String {
     let mut words: Vec<String> =
         std::env::args_os().skip(1).map(|arg| shell_word(arg.as_encoded_bytes())).collect();
@@ -175,7 +183,7 @@ pub fn same_with_remote(remote: &str) -> String {
     format!("git aynig {}", words.join(" "))
 }
 
-/// The commands that mend what stopped a verb, or a branch.
+/// Returns the commands that mend what stopped a verb, or the evaluation of a branch.
 pub fn of(error: &RunnerError, branch: Option<&RefName>) -> Vec<String> {
     match error {
         RunnerError::Store(store) => of_store(store, branch),
@@ -218,7 +226,7 @@ pub fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
             vec![format!("git symbolic-ref -d {}", full_word(name))]
         }
         StoreError::UnreadableRef { cause: Unread::Tables(_), .. } => of_broken(None),
-        // No command of Git's reads, moves or deletes a ref that it can't read.
+        // Git has no command that reads, moves or deletes a ref whose content it cannot read.
         StoreError::UnreadableRef { name, cause: Unread::Content(_) } => {
             let word = full_word(name);
             let rm = format!("rm \"$(git rev-parse --git-path {word})\"");
@@ -239,11 +247,12 @@ pub fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
             of_broken(broken_ref(message).as_ref())
         }
         StoreError::Remote { remote, failure, .. } => of_remote(&shell_word(remote.as_bytes()), *failure),
-        // What Git could not do says why; whether the repository or the machine is at fault is doctor's to find.
         StoreError::Untrusted { .. } => vec!["git aynig trust".to_owned()],
         StoreError::NotText { .. } => {
             vec!["git config --show-origin --get-regexp '^(aynig|user)\\.'".to_owned()]
         }
+        // Git's message says why it failed; `doctor` finds out whether the repository or the machine is at
+        // fault.
         StoreError::Git { .. } | StoreError::TooLong { .. } | StoreError::Gix { .. } => {
             vec!["git aynig doctor".to_owned()]
         }
@@ -254,7 +263,7 @@ pub fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
     }
 }
 
-/// What gets an obstacle out of a checkout's way; a part of a sentence.
+/// Returns what gets an obstacle out of a working tree's way, as a part of a sentence.
 pub fn of_obstacle(by: &Obstacle) -> String {
     match by {
         Obstacle::Changes(_) => "commit or stash".to_owned(),
@@ -266,24 +275,24 @@ pub fn of_obstacle(by: &Obstacle) -> String {
     }
 }
 
-/// True where Git says that this repository, not the remote, is what failed.
+/// True where Git's message says that this repository failed, and not the remote.
 fn is_broken_here(message: &str) -> bool {
     broken_ref(message).is_some() || message.contains("error: object file ")
 }
 
-/// The ref of this repository that Git stumbled over.
+/// Returns the ref of this repository that Git's message calls broken.
 fn broken_ref(message: &str) -> Option<RefName> {
     let (_, rest) = message.split_once("bad object refs/")?;
     let name = rest.split_whitespace().next()?;
     Some(RefName::new(format!("refs/{name}")))
 }
 
-/// What mends objects that can't be read, and the ref that leads there where that is known.
+/// Returns what mends objects that can't be read, and the ref that leads to them where it is known.
 fn of_broken(name: Option<&RefName>) -> Vec<String> {
     let fsck = "git fsck --full".to_owned();
     let Some(name) = name else { return vec![fsck] };
     let word = full_word(name);
-    // What was only heard of a remote is heard again.
+    // A ref that only records what a remote has is deleted, since the next fetch brings it again.
     if [&b"refs/aynig/remote/"[..], b"refs/remotes/"].iter().any(|p| name.as_bytes().starts_with(p)) {
         return vec![format!("git update-ref -d {word} || rm \"$(git rev-parse --git-path {word})\"")];
     }
@@ -294,7 +303,7 @@ fn full_word(name: &RefName) -> String {
     shell_word(name.as_bytes())
 }
 
-/// Where a ref was, whether or not Git can still read it.
+/// Returns the command that shows where a ref pointed before, whether or not Git can still read the ref.
 fn reflog_of(name: &RefName) -> String {
     let log = [b"logs/", name.as_bytes()].concat();
     format!("tail -n 2 \"$(git rev-parse --git-path {})\"", shell_word(&log))

@@ -1,6 +1,7 @@
-//! What Git's hooks call; what they say begins with our name.
+//! What Git's hooks call. Failures and notices begin with `aynig: `, except for the notice that the ref of
+//! the commands does not exist.
 //!
-//! Never changes the exit status of what it was called by. The work is `app::hook`'s.
+//! A hook never changes the exit status of the Git command that called it. The work is `app::hook`'s.
 
 use super::chain::Onlooker;
 use super::fail::Failure;
@@ -14,7 +15,7 @@ use crate::runner::logs;
 use crate::store::RefName;
 use crate::store::hooks::HookEvent;
 
-/// `git aynig hook <event>`. Always 0: the commit, the merge or the push is done already.
+/// Runs `git aynig hook <event>`. Always returns 0, since the commit, the merge or the push is done already.
 pub fn run(global: &Global, args: &Hook) -> i32 {
     if is_switched_off() {
         return 0;
@@ -23,7 +24,7 @@ pub fn run(global: &Global, args: &Hook) -> i32 {
         Some(HookEvent::PostCommit | HookEvent::PostMerge) => {
             here(|| global.open(), false, &Speaker).map_err(Failure::from)
         }
-        // An amended commit had its own post-commit.
+        // Git calls this hook after `git commit --amend`, too: an amended commit had its own post-commit.
         Some(HookEvent::PostRewrite) => match args.args.first().map(|a| a.as_os_str()) {
             Some(what) if what == "rebase" => here(|| global.open(), true, &Speaker).map_err(Failure::from),
             Some(_) | None => Ok(()),

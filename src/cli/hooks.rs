@@ -9,7 +9,7 @@ use crate::protocol::text::escape;
 use crate::store::hooks::{HookEvent, Hooks, Standing};
 use std::path::Path;
 
-/// `git aynig hooks`.
+/// Runs `git aynig hooks`.
 pub fn run(global: &Global, what: HooksVerb) -> Result<i32, Failure> {
     let session = global.open()?;
     mend::all(&session);

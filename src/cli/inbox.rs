@@ -15,7 +15,7 @@ use crate::protocol::text::{escape, escape_block};
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 
-/// `git aynig inbox`.
+/// Runs `git aynig inbox`.
 pub fn run(global: &Global, args: &Inbox) -> Result<i32, Failure> {
     if let Some(code) = handed::inbox(args)? {
         return Ok(code);
@@ -52,7 +52,7 @@ pub fn run(global: &Global, args: &Inbox) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// A message for people: a line about it, and its text.
+/// Returns a message for people: a line about it, and then its text.
 fn text(waiting: &Waiting) -> String {
     let date = date(waiting.committed).unwrap_or_else(|| "no date".to_owned()).replace('T', " ");
     let head = format!("{}  {date}  {}", waiting.id, waiting.kind);

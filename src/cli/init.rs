@@ -30,7 +30,7 @@ A commit whose trailers say `dwp-state: <state>` is answered by the executable `
 - A state without a command waits for a person.
 "#;
 
-/// `git aynig init`.
+/// Runs `git aynig init`.
 pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
     let session = global.open()?;
     let Some(dir) = &session.repo.work_dir else {
@@ -78,7 +78,8 @@ pub(super) fn write_new(root: &Root, name: &str, content: &str, mode: u32) -> Re
     }
 }
 
-/// The author of the branch may have put a link there, to what is no command of this repository.
+/// Creates the failure of a file that was not written. The branch's author may have put a symbolic link in
+/// its place, which leads to what is no command of this repository: nothing is written through one.
 pub(super) fn not_written(error: &BeneathError) -> Failure {
     let causes = std::error::Error::source(error).map(|cause| format!(": {cause}"));
     Failure::fatal(format!("{error}{}", causes.unwrap_or_default()))

@@ -1,6 +1,8 @@
-//! What the program calls itself as: the entry of Git's hooks, and the chains that they leave running.
+//! What only this program and Git's hooks call: the hooks' entry, the chains that hooks leave running, and
+//! notices.
 //!
-//! Not for people, and in no page or completion. A definition of its own, small: hooks run at every commit.
+//! These verbs are not for people, and are in no manual page or completion. Their command line has a
+//! definition of its own, which is small, since hooks run at every commit.
 
 use super::session::Global;
 use super::{chain, hook, notify};
@@ -69,7 +71,7 @@ pub struct Notify {
 }
 
 impl Chain {
-    /// What it was started for.
+    /// Returns what the chain was started for.
     pub fn cause(&self) -> Cause {
         match (self.pushed, self.after_rebase) {
             (true, _) => Cause::Push,
@@ -79,7 +81,7 @@ impl Chain {
     }
 }
 
-/// The exit code, where the arguments are of this kind.
+/// Runs an inner verb and returns its exit code; `None` where the arguments name no inner verb.
 pub fn run(argv: &[OsString]) -> Option<i32> {
     #[cfg(feature = "conformance")]
     if argv.get(1..).is_some_and(|words| words == ["govern", "conformance"]) {

@@ -1,8 +1,8 @@
 //! `install`: copies a workflow pack into `.aynig/` of the working tree; commits and trusts nothing.
 //!
-//! Works out where the pack is, shows what it brings and what it writes over, where its README is, and what to type
-//! next, up to the command that starts its first state.
-//! The work is `store::pack`'s. Implements git-aynig-install(1).
+//! It finds the pack, and shows what the pack brings and what it writes over, where its README is, and what
+//! to type next, up to the command that starts its first state. The work is `store::pack`'s. Implements
+//! git-aynig-install(1).
 
 use super::args::Install;
 use super::fail::Failure;
@@ -18,10 +18,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Most files that are named in one failure.
+/// The most files that one failure names.
 const NAMED: usize = 20;
 
-/// `git aynig install`.
+/// Runs `git aynig install`.
 pub fn run(global: &Global, args: &Install) -> Result<i32, Failure> {
     let session = global.open()?;
     let Some(work_dir) = session.repo.work_dir.clone() else {
@@ -63,7 +63,7 @@ pub fn run(global: &Global, args: &Install) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// Where the pack's README is, and what to type next.
+/// Prints where the pack's README is, and what to type next.
 fn next(session: &Session, origin: &Origin, pack: &Pack, dry: bool) -> Result<(), Failure> {
     let commit = &pack.commit.to_string()[..8];
     let readme = pack.readme(origin)?;
@@ -98,7 +98,7 @@ fn next(session: &Session, origin: &Origin, pack: &Pack, dry: bool) -> Result<()
     Ok(())
 }
 
-/// The commands after which what came is committed, and trusted.
+/// Prints the commands that commit what came, and that trust it.
 fn to_commit(session: &Session, origin: &Origin, pack: &Pack, commit: &str) -> Result<(), Failure> {
     let subject = format!("aynig: install {} ({commit})", origin.shown());
     let subject = shlex::try_quote(&subject).map_or("'aynig: install a pack'".into(), |q| q.into_owned());
@@ -119,7 +119,7 @@ fn files(count: usize) -> String {
     if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
 
-/// Where the pack is, from the arguments as typed.
+/// Returns where the pack is, from the arguments as typed.
 fn origin(here: &Path, args: &Install) -> Result<Origin, Failure> {
     let url = url(here, &args.repo)?;
     let reference = args.reference.as_deref().filter(|r| !matches!(*r, "" | "HEAD"));
@@ -140,10 +140,11 @@ fn origin(here: &Path, args: &Install) -> Result<Origin, Failure> {
     Ok(Origin { url, reference: reference.map(str::to_owned), folder: parts.join("/") })
 }
 
-/// A path that exists, a URL as Git knows them, or `owner/name`, which is GitHub's.
+/// Returns what to fetch from: a path that exists, a URL as Git knows them, or `owner/name`, which is
+/// GitHub's.
 fn url(here: &Path, typed: &OsStr) -> Result<OsString, Failure> {
     if here.join(typed).exists() && !typed.is_empty() {
-        // `git` is started elsewhere.
+        // Made absolute, since `git` is started in another folder.
         let place = here.join(typed);
         return Ok(std::fs::canonicalize(&place).unwrap_or(place).into_os_string());
     }
@@ -154,7 +155,7 @@ fn url(here: &Path, typed: &OsStr) -> Result<OsString, Failure> {
     {
         return Ok(format!("https://github.com/{text}").into());
     }
-    // As Git tells them apart: a colon before any slash is a host's, or a transport's.
+    // Git tells a URL from a path in the same way: a colon before any slash ends a host or a transport.
     let is_url = text.find(':').is_some_and(|colon| !text[..colon].contains('/'));
     match is_url {
         true => Ok(typed.to_owned()),
@@ -166,7 +167,7 @@ fn url(here: &Path, typed: &OsStr) -> Result<OsString, Failure> {
     }
 }
 
-/// A name that an owner or a repository of GitHub's may have.
+/// True for a name that an owner or a repository on GitHub may have.
 fn is_word(name: &str) -> bool {
     let known = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !name.is_empty() && name.chars().all(known) && !name.starts_with(['.', '-'])
@@ -212,7 +213,7 @@ impl From<PackError> for Failure {
 }
 
 impl Failure {
-    /// Adds causes, as many as a reader has patience for.
+    /// Adds causes, as many as a reader has patience for ([`NAMED`]), and says how many more there are.
     fn because(mut self, causes: impl IntoIterator<Item = String>) -> Self {
         let mut causes = causes.into_iter();
         self.causes.extend(causes.by_ref().take(NAMED));

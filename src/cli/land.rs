@@ -1,4 +1,4 @@
-//! `land`: lands branches on another, checked.
+//! `land`: lands branches on another one, each after a check.
 
 use super::args::{Land, Run, Ticking};
 use super::choices::CurrentBranchArg;
@@ -17,10 +17,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-/// How often it is looked whether another branch's check is over.
+/// How often to look whether another branch's check is over.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// `git aynig land`.
+/// Runs `git aynig land`.
 pub fn run(global: &Global, args: &Land) -> Result<i32, Failure> {
     let session = global.open()?;
     let change = Change::begin(&session, &Flags { remote: args.remote.clone(), ..Flags::default() })?;
@@ -55,7 +55,7 @@ pub fn run(global: &Global, args: &Land) -> Result<i32, Failure> {
     Ok(if code == 0 { exit::code(worst) } else { code })
 }
 
-/// Ticks the branches; those that wait for another's check are ticked again when that is over.
+/// Ticks the branches. Those that wait for another branch's check are ticked again when that check is over.
 fn until_landed(
     global: &Global,
     args: &Land,

@@ -15,7 +15,7 @@ use crate::supervisor::interrupt::Interrupt;
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 
-/// `git aynig logs`.
+/// Runs `git aynig logs`.
 pub fn run(global: &Global, args: &Logs) -> Result<i32, Failure> {
     let session = global.open()?;
     let settings = logs::settings(&session, args.remote.clone())?;
@@ -45,7 +45,8 @@ pub fn run(global: &Global, args: &Logs) -> Result<i32, Failure> {
     if let Some(mut escaper) = escaper {
         output::offer_raw(escaper.end().as_bytes());
     }
-    // Who looks for why a run failed would take nothing for all there is.
+    // A user who looks for why a run failed would take an empty output for all there is: a note names
+    // `--stderr`.
     let complained = || -> Result<bool, Failure> {
         let other = Request { follow: false, which: Which::Stderr, ..request };
         let path = other.open(&session, &settings, &interrupt)?.find().unwrap_or(None);
@@ -62,7 +63,7 @@ pub fn run(global: &Global, args: &Logs) -> Result<i32, Failure> {
     Ok(exit::code(ended))
 }
 
-/// The command that mends it, or where to look.
+/// Returns the command that mends the error, or where to look.
 pub fn mended(error: &LogsError) -> Option<String> {
     match error {
         LogsError::NoRun { branch, remote } => Some(Addressed::new(branch, remote.as_deref()).call("status")),
@@ -71,7 +72,7 @@ pub fn mended(error: &LogsError) -> Option<String> {
             Some(format!("git aynig status{}", hints::remote_option(remote.as_deref())))
         }
         LogsError::NoLog { elsewhere: Some(id), .. } => {
-            // '<host>-<random>': logs stay where their command ran.
+            // A runner's id is '<host>-<random>', and logs stay on the host where their command ran.
             let host = escape(id.rsplit_once('-').map_or(&**id, |(host, _)| host).as_bytes());
             Some(format!("it ran on '{host}' (as '{}'): look there", escape(id.as_bytes())))
         }

@@ -16,11 +16,12 @@ fn quoted(path: &Path) -> String {
     shell_word(path.as_os_str().as_encoded_bytes())
 }
 
-/// The command.
+/// Returns the command that mends a finding of the runner's checkup.
 pub fn command(mend: &Mend) -> String {
     match mend {
         Mend::Trust(None) => "git aynig trust".to_owned(),
-        // A user who names a bare repository stands elsewhere, perhaps in another one.
+        // A user who names a bare repository stands elsewhere, perhaps in another repository, so the command
+        // names the place.
         Mend::Trust(Some(place)) => format!("git -C {} aynig trust", quoted(place)),
         Mend::TrustRef => "git aynig trust --ref <branch>".to_owned(),
         Mend::Init => "git aynig init".to_owned(),
@@ -76,7 +77,8 @@ pub fn command(mend: &Mend) -> String {
     }
 }
 
-/// The command for what only this process sees.
+/// Returns the command that mends a finding: one of the runner's checkup, or one that only this process can
+/// see, such as its environment or its git.
 pub fn remedy(remedy: &Remedy) -> String {
     let or_else = |error, otherwise: &str| {
         let failure = Failure::from(error);
@@ -91,7 +93,7 @@ pub fn remedy(remedy: &Remedy) -> String {
         Remedy::Unset(key) => {
             let word = shell_word(key.as_bytes());
             let instead = match key.as_str() {
-                // For this repository alone.
+                // `trust` writes the key for this repository alone.
                 "aynig.commandsfrom" => "git aynig trust --ref <branch>".to_owned(),
                 _ => format!("git config --global {word} <value>"),
             };

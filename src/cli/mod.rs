@@ -1,6 +1,7 @@
-//! The command line: arguments, rendering, exit codes; one file a verb. What verbs do is `app`'s.
+//! The command line: arguments, rendering, exit codes; one file per verb. What verbs do is `app`'s.
 //!
-//! Results go to standard output, everything else to standard error. Only this room prints. Implements git-aynig(1).
+//! Results go to standard output, everything else to standard error. Nothing below this layer prints.
+//! Implements git-aynig(1).
 
 mod answer;
 pub mod args;
@@ -69,7 +70,7 @@ use std::ffi::OsString;
 use std::mem::ManuallyDrop;
 use std::process::{Command, ExitCode};
 
-/// The definition of the command line, whole, for man pages and completions.
+/// Returns the whole definition of the command line, for manual pages and completions.
 pub fn command() -> clap::Command {
     Cli::command()
 }
@@ -78,7 +79,8 @@ pub fn command() -> clap::Command {
 pub fn main(argv: Vec<OsString>) -> ExitCode {
     let argv = as_options(argv);
     let inner = inner::run(&argv);
-    // What hooks call ends as it does, whatever becomes of what it prints: no commit or push fails for that.
+    // The exit code of what hooks call does not depend on whether its output could be written: no commit or
+    // push fails for that.
     let code = inner.unwrap_or_else(|| {
         let code = parse(&argv).map_or_else(|code| code, |cli| code_of(run(cli)));
         output::unwritten().map_or(code, |error| unwritten(error, code))
@@ -86,7 +88,8 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     ExitCode::from(u8::try_from(code).unwrap_or(128))
 }
 
-/// `help`, `help <verb>` and `version`, which Git's users type, as the options that they are.
+/// Turns `help`, `help <verb>` and `version`, which Git's users type, into the options `--help` and
+/// `--version`.
 fn as_options(mut argv: Vec<OsString>) -> Vec<OsString> {
     match argv.get(1).and_then(|first| first.to_str()) {
         Some("version") if argv.len() == 2 => argv[1] = "--version".into(),
@@ -99,7 +102,7 @@ fn as_options(mut argv: Vec<OsString>) -> Vec<OsString> {
     argv
 }
 
-/// The exit code of a verb that ended; a failure is said.
+/// Returns the exit code of a verb that ended, and reports its failure.
 fn code_of(ended: Result<i32, Failure>) -> i32 {
     ended.unwrap_or_else(|failure| {
         output::error(&failure.render());
@@ -107,8 +110,8 @@ fn code_of(ended: Result<i32, Failure>) -> i32 {
     })
 }
 
-/// Says that results were not written, as Git does, and the exit code of that: a script that reads a file with half of them
-/// must not take it for all.
+/// Reports that results were not written, as Git does, and returns an exit code that says so: a script that
+/// reads a file with half of the results must not take it for all of them.
 fn unwritten(error: &std::io::Error, code: i32) -> i32 {
     output::note(&format!("error: cannot write to standard output: {error}"));
     let own = if is_full(error) { Exit::Later } else { Exit::Failed };
@@ -119,7 +122,7 @@ fn parse(argv: &[OsString]) -> Result<Cli, i32> {
     if let Some(cli) = deferred::called_often(argv) {
         return Ok(cli);
     }
-    // The process is short: taking the definition apart again would be a seventh of an idle tick.
+    // The process ends soon: dropping the definition would be a seventh of the work of an idle tick.
     let mut command = ManuallyDrop::new(Cli::command());
     let matches = command.try_get_matches_from_mut(argv).and_then(|m| Cli::from_arg_matches(&m));
     matches.map_err(|error| {
@@ -135,7 +138,8 @@ fn parse(argv: &[OsString]) -> Result<Cli, i32> {
     })
 }
 
-/// Says what is wrong with the arguments. `git aynig --help` is Git's, which looks for a manual page: `-h` is ours.
+/// Reports what is wrong with the arguments, and returns the exit code. The hint is `-h`: `git aynig --help`
+/// is handled by Git itself, which looks for a manual page.
 fn wrong_usage(error: &clap::Error) -> i32 {
     output::error(&error.render().to_string().replace("'--help'", "'-h'"));
     129

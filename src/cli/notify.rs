@@ -9,7 +9,7 @@ use crate::protocol::text::with_causes;
 use crate::supervisor::background::leave_caller;
 use std::io::Read;
 
-/// `git aynig notify`.
+/// Runs `git aynig notify`.
 pub fn run(global: &Global, args: &Notify) -> i32 {
     leave_caller();
     output::log_times();

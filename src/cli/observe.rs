@@ -9,7 +9,7 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Lines that are not all there yet, by branch and whether they are stderr's.
+/// Lines that are not complete yet, by branch and by whether they are of standard error.
 type Begun = BTreeMap<(String, bool), Vec<u8>>;
 
 /// Shows progress on standard error, if that is a terminal.
@@ -17,21 +17,25 @@ pub struct Display {
     live: bool,
     notes: bool,
     running: Mutex<BTreeMap<String, Instant>>,
-    /// What commands print on stdout and stderr, where that goes to a terminal.
+    /// What escapes the output of commands on stdout and stderr; `None` for a stream that gets bytes as they
+    /// are.
     tame: [Option<Mutex<StreamEscaper>>; 2],
-    /// Where several commands print at once: the line that each is in the middle of, by branch and stream.
+    /// The line that each command is in the middle of, by branch and stream; `None` where no two commands
+    /// print at once.
     begun: Option<Mutex<Begun>>,
-    /// Where each of them stands in a line, where every line of a command's own has a mark.
+    /// Whether each stream is in the middle of a line; `None` where lines of commands get no mark.
     marked: Option<[Mutex<bool>; 2]>,
 }
 
-/// What stands before each line of a command's own that a pusher is shown: none of them can be taken for ours.
+/// What stands before each line of a command's output that a pusher is shown, so that no such line can be
+/// taken for this program's own.
 const MARK: &str = "| ";
-/// A line above this is shown in pieces, each marked: memory stays bounded.
+/// A line of more bytes than this is shown in pieces, each marked, so that memory stays bounded.
 const LINE_MAX: usize = 64 * 1024;
 
 impl Display {
-    /// A display; `quiet` says nothing at all.
+    /// Creates a display. With `quiet` it shows neither progress nor notes; with `tee` output takes the place
+    /// of progress.
     pub fn new(quiet: bool, tee: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let tame = [std::io::stdout().is_terminal(), terminal].map(|shown| shown.then(Mutex::default));
@@ -39,18 +43,21 @@ impl Display {
         Self { live, notes: !quiet, running: Mutex::default(), tame, marked: None, begun: None }
     }
 
-    /// A display for a user who pushed: at its other end is a terminal, whatever these streams are.
+    /// Creates a display for a user who pushed. A terminal may be at that user's end whatever these streams
+    /// are, so all output is escaped, and each line of a command is marked.
     pub fn for_pusher(tee: bool) -> Self {
         let tame = [true, true].map(|shown| shown.then(Mutex::default));
         Self { tame, marked: Some(Default::default()), ..Self::new(true, tee) }
     }
 
-    /// A display that, where `several` commands may print at once, says of each whole line which branch it is of.
+    /// Makes the display print whole lines that name their branch, where `several` commands may print at
+    /// once.
     pub fn several(self, several: bool) -> Self {
         Self { begun: several.then(Mutex::default), ..self }
     }
 
-    /// What a command printed: as it comes, or in whole lines that say whose they are.
+    /// Prints what a command printed: as it comes or, where several may print at once, in whole lines that
+    /// name their branch.
     fn pass_on(&self, branch: &str, stderr: bool, bytes: &[u8]) {
         let Some(begun) = &self.begun else { return self.put(stderr, bytes) };
         let mut begun = begun.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,7 +72,7 @@ impl Display {
         self.put(stderr, &mark(branch, &whole));
     }
 
-    /// The lines that a command ended without ending.
+    /// Prints the lines that a command had begun, and not ended when it exited.
     fn end_named(&self, branch: &str) {
         let Some(begun) = &self.begun else { return };
         for stderr in [false, true] {
@@ -84,7 +91,7 @@ impl Display {
         }
     }
 
-    /// The text with a mark before each line that begins in it.
+    /// Returns the text with a mark before each line that begins in it.
     fn mark(&self, stderr: bool, text: String) -> String {
         let Some(Ok(mut within)) = self.marked.as_ref().map(|lines| lines[usize::from(stderr)].lock()) else {
             return text;
@@ -100,7 +107,7 @@ impl Display {
         marked
     }
 
-    /// Ends the lines that a command left open.
+    /// Ends the lines that a command left open, on the streams whose lines are marked.
     fn end_lines(&self) {
         for (stderr, within) in self.marked.iter().flatten().enumerate() {
             if within.lock().is_ok_and(|mut within| std::mem::take(&mut *within)) {
@@ -163,7 +170,7 @@ impl Observer for Display {
     }
 }
 
-/// Each line with the branch that it is of, and ended.
+/// Returns the lines with the branch before each, all of them ended.
 fn mark(branch: &str, lines: &[u8]) -> Vec<u8> {
     let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
     let marked = lines.split(|b| *b == b'\n').map(|line| [branch.as_bytes(), b" | ", line, b"\n"].concat());

@@ -1,6 +1,7 @@
 //! Writing to the two standard streams; a reader that went away is no failure.
 //!
-//! What a command printed goes to a file or a pipe as it is, and to a terminal escaped ([`StreamEscaper`]). Implements K36.
+//! What a command printed goes to a file or a pipe as it is, and to a terminal escaped ([`StreamEscaper`]).
+//! Implements K36.
 
 use super::reader;
 use crate::protocol::text::{escape_block, steers};
@@ -12,15 +13,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
-/// An object as one line, which means the same where no terminal can be steered by it: JSON itself leaves the
-/// control characters above ASCII, and those that reorder a line, as they are.
+/// Returns an object as one line of JSON that means the same and that no terminal can be steered by: JSON
+/// itself leaves the control characters from DEL on, and those that reorder a line, as they are.
 pub fn json(object: &impl Serialize) -> String {
-    // Nothing that is shown has keys that are no text, or fails to say what it is.
+    // Serialization cannot fail: nothing that is shown has a key that is not text, or a value that cannot be
+    // written.
     let text = serde_json::to_string(object).unwrap_or_default();
     if is_tame(text.as_bytes()) || !text.contains(steers) { text } else { unsteering(&text) }
 }
 
-/// Most say nothing but ASCII.
+/// True for plain ASCII, which most texts are: it need not be searched for characters that steer.
 fn is_tame(text: &[u8]) -> bool {
     text.iter().all(|b| *b < 0x7f)
 }
@@ -39,20 +41,20 @@ fn unsteering(text: &str) -> String {
     safe
 }
 
-/// Bytes in pieces, escaped without harm to characters that two pieces share.
+/// Escapes bytes that come in pieces, without harm to characters that two pieces share.
 #[derive(Default)]
 pub struct StreamEscaper {
-    /// The beginning of a character that is not all there yet.
+    /// The beginning of a character whose end has not come yet.
     rest: Vec<u8>,
 }
 
 impl StreamEscaper {
-    /// What can be shown so far.
+    /// Takes the next piece, and returns what can be shown so far.
     pub fn take(&mut self, bytes: &[u8]) -> String {
         self.rest.extend_from_slice(bytes);
         let begun = match std::str::from_utf8(&self.rest) {
             Err(e) if e.error_len().is_none() => self.rest.len() - e.valid_up_to(),
-            // After an invalid byte: at most the last three bytes can be a beginning.
+            // After an invalid byte, at most the last three bytes can be the beginning of a character.
             Err(_) => {
                 (1..=3.min(self.rest.len())).find(|n| self.rest[self.rest.len() - n] >= 0xc0).unwrap_or(0)
             }
@@ -63,21 +65,22 @@ impl StreamEscaper {
         escape_block(&whole)
     }
 
-    /// What is left at the end.
+    /// Returns what is left at the end.
     pub fn end(&mut self) -> String {
         escape_block(&std::mem::take(&mut self.rest))
     }
 }
 
-/// True where what is said goes to the log of what runs in the background.
+/// True where output goes to the log of background processes.
 static LOGGED: AtomicBool = AtomicBool::new(false);
 
-/// From here on what is said goes to a log that several processes write to: each line says when.
+/// Has each line that is printed from now on begin with the time: it goes to a log that several processes
+/// write to.
 pub fn log_times() {
     LOGGED.store(true, Ordering::Relaxed);
 }
 
-/// Lines with the time at which they were said, as a log holds them.
+/// Returns the lines with the present time before each, as a log holds them.
 pub fn dated(text: &str) -> String {
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace('T', " ");
     text.trim_end_matches('\n').split('\n').map(|line| format!("{now}  {line}\n")).collect()
@@ -90,15 +93,17 @@ fn said(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What kept results from being written first: a full disk, a broken one.
+/// The first error that kept results from being written, other than a reader that went away: a full or a
+/// broken disk.
 static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
 
-/// Why results could not be written, though their reader was there.
+/// Returns why results could not be written, though their reader was there.
 pub fn unwritten() -> Option<&'static io::Error> {
     UNWRITTEN.get()
 }
 
-/// True where results were written. That a reader went away is its own affair; all else is told when the verb ends.
+/// True where results were written. That a reader went away is no failure; any other error is kept, and
+/// reported when the verb ends.
 pub fn written(result: io::Result<()>) -> bool {
     match result {
         Ok(()) => true,
@@ -114,15 +119,15 @@ pub fn written(result: io::Result<()>) -> bool {
 /// Results that wait to be written together; `None` where each is written as it comes.
 static HELD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 
-/// So many bytes are written at once.
+/// Results that wait are written once they have so many bytes.
 const HELD_MAX: usize = 1 << 15;
 
-/// Has [`line()`] write many at a time for as long as the value lives. What goes to standard error goes there after
-/// what was said before it.
+/// Has [`line()`] collect results and write many at a time, for as long as the value lives. What goes to
+/// standard error is still written after the results before it.
 pub struct Together;
 
 impl Together {
-    /// Begins.
+    /// Begins to collect results.
     pub fn begin() -> Self {
         *held() = Some(Vec::new());
         Self
@@ -146,7 +151,7 @@ fn write_held() {
     }
 }
 
-/// One line of result.
+/// Writes one line of result.
 pub fn line(text: &str) {
     let text = format!("{text}\n");
     let text = said(&text);
@@ -161,30 +166,31 @@ pub fn line(text: &str) {
     }
 }
 
-/// One line of result; false once the reader went away.
+/// Writes one line of result; false once the reader went away.
 pub fn offer(text: &str) -> bool {
     offer_raw(format!("{text}\n").as_bytes())
 }
 
-/// Many lines of result, written some at a time.
+/// A writer of many lines of result, which writes some at a time.
 pub struct Lines {
     out: BufWriter<StdoutLock<'static>>,
-    /// The line that is being built: one place for all of them.
+    /// The line that is being built; its memory is used for all of them.
     next: Vec<u8>,
 }
 
 impl Lines {
-    /// None yet. Nothing else writes results until these are dropped.
+    /// Creates the writer. Nothing else may write results until it is dropped.
     pub fn begin() -> Self {
         Self { out: BufWriter::with_capacity(1 << 15, io::stdout().lock()), next: Vec::new() }
     }
 
-    /// One more; false once the reader is known to have gone away.
+    /// Writes one more line; false once the reader is known to have gone away.
     pub fn offer(&mut self, text: &str) -> bool {
         written(self.out.write_all(text.as_bytes()).and_then(|()| self.out.write_all(b"\n")))
     }
 
-    /// One more, as [`json`] writes it.
+    /// Writes an object as one more line, as [`json`] returns it; false once the reader is known to have gone
+    /// away.
     pub fn offer_json(&mut self, object: &impl Serialize) -> bool {
         self.next.clear();
         let _ = serde_json::to_writer(&mut self.next, object);
@@ -202,7 +208,7 @@ impl Drop for Lines {
     }
 }
 
-/// Bytes as they are; false once the reader went away.
+/// Writes bytes as they are; false once the reader went away.
 pub fn offer_raw(bytes: &[u8]) -> bool {
     let mut out = io::stdout().lock();
     written(out.write_all(bytes).and_then(|()| out.flush()))
@@ -218,14 +224,14 @@ pub fn reader_gone() -> bool {
         && fds[0].revents().is_some_and(|r| r.intersects(PollFlags::POLLERR | PollFlags::POLLNVAL))
 }
 
-/// What is said while a screen is drawn on; `None` where it is said as it comes.
+/// Text for standard error that waits while a screen is drawn on; `None` where text is written as it comes.
 static LATER: Mutex<Option<String>> = Mutex::new(None);
 
 fn later() -> MutexGuard<'static, Option<String>> {
     LATER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is kept of it, in bytes: a screen may stay for days.
+/// How much text is kept waiting, in bytes: a screen may stay for days.
 const LATER_MAX: usize = 1 << 16;
 
 /// Has what goes to standard error wait until [`say_now`].
@@ -233,13 +239,13 @@ pub fn say_later() {
     later().get_or_insert_default();
 }
 
-/// Says what waited.
+/// Writes what waited.
 pub fn say_now() {
     let waited = later().take();
     waited.iter().filter(|text| !text.is_empty()).for_each(|text| error(text));
 }
 
-/// Text for standard error, as it is.
+/// Writes text to standard error. The caller has escaped it.
 pub fn error(text: &str) {
     if let Some(waits) = &mut *later() {
         if waits.len() < LATER_MAX {
@@ -252,12 +258,12 @@ pub fn error(text: &str) {
     let _ = err.write_all(said(text).as_bytes()).and_then(|()| err.flush());
 }
 
-/// One line for standard error.
+/// Writes one line to standard error.
 pub fn note(text: &str) {
     error(&format!("{text}\n"));
 }
 
-/// Bytes as they are, to either stream.
+/// Writes bytes as they are, to standard error or standard output.
 pub fn raw(to_stderr: bool, bytes: &[u8]) {
     if to_stderr {
         let _ = io::stderr().lock().write_all(bytes);

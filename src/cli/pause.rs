@@ -12,7 +12,7 @@ use crate::protocol::text::escape;
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 
-/// `git aynig pause`.
+/// Runs `git aynig pause`.
 pub fn run(global: &Global, args: &Pause) -> Result<i32, Failure> {
     let interrupt = if args.stop { Interrupt::by_signals()? } else { Interrupt::never()? };
     let session = global.open()?;
@@ -34,7 +34,7 @@ pub fn run(global: &Global, args: &Pause) -> Result<i32, Failure> {
     Ok(exit::code(end(&ended)))
 }
 
-/// `git aynig resume`.
+/// Runs `git aynig resume`.
 pub fn resumed(global: &Global, args: &Resume) -> Result<i32, Failure> {
     let session = global.open()?;
     let change = Change::begin(&session, &Flags { remote: args.remote.clone(), ..Flags::default() })?;
@@ -75,7 +75,7 @@ fn say(branches: &[RefName], what: &str) {
     branches.iter().for_each(|branch| output::line(&format!("{}: {what}", escape(branch.short()))));
 }
 
-/// What a pause holds.
+/// Returns the branches that a pause holds, as the beginning of a sentence.
 fn what(paused: &Paused) -> String {
     match &paused.pause.patterns[..] {
         [] => "every branch is".to_owned(),

@@ -9,7 +9,7 @@ use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::escape;
 use crate::runner::report::{LostTo, Outcome, Ran};
 
-/// What became of a run, in one line.
+/// Returns what became of a run, in one line.
 pub fn line(branch: &str, ran: &Ran) -> String {
     let took = format!("{:.1}s", ran.took.as_secs_f64());
     let state = &ran.state;
@@ -63,14 +63,14 @@ pub fn line(branch: &str, ran: &Ran) -> String {
     }
 }
 
-/// What is said beside it.
+/// Returns the notes and hints that go with the line about a run.
 pub fn notes(at: &Addressed, ran: &Ran) -> Vec<String> {
     let branch = &at.shown;
     let mut notes = Vec::new();
     if let Some(name) = &ran.attempt {
         notes.push(format!("{branch}: work that is not on the branch is kept in {}", full(name)));
     }
-    // What never ran has said nothing.
+    // A command that was never started has printed nothing that `logs` could show.
     let ran_at_all = match &ran.outcome {
         Outcome::Stalled { why, .. } => !matches!(why, Stall::Exit(Exit::NotStarted(_))),
         _ => true,

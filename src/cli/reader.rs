@@ -1,36 +1,37 @@
-//! Who reads what is printed, and where they stand: a hint is a command that they can paste.
+//! Where the reader of what is printed stands, since a hint is a command that the reader can paste.
 //!
-//! Most stand in the repository. Who called with `-C` does not: their hints go there first. Who pushed does not
-//! even have the repository: their hints say that they are for the server's. Decided once, before anything is
-//! said; `output` asks. Implements K36 (what is printed to be pasted).
+//! Most readers stand in the repository. A user who called with `-C` does not: the hints change to that
+//! folder first. A user who pushed does not even have the repository: the hints say that they are for the
+//! server. The reader is settled once, before anything is printed, and `output` asks for it. Implements K36
+//! (what is printed to be pasted).
 
 use crate::protocol::text::{escape, shell_word};
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Where the reader of a hint is, if that is not in the repository.
+/// A reader of hints who does not stand in the repository.
 enum Reader {
-    /// In another folder; this one, for a shell, is where hints work.
+    /// A user in another folder. The value is the folder where hints work, as a shell word.
     Elsewhere(String),
-    /// At the other end of a push.
+    /// A user at the other end of a push.
     Pusher,
 }
 
 static READER: OnceLock<Reader> = OnceLock::new();
 
-/// Looks where the caller stands: a shell says so in `PWD`, which `git -C` leaves as it is.
+/// Finds out where the caller stands: a shell says so in `PWD`, which `git -C` leaves as it is.
 pub fn look() {
     let Ok(here) = std::env::current_dir() else { return };
     let Some(from) = std::env::var_os("PWD").filter(|pwd| Path::new(pwd).is_absolute()) else { return };
-    // Who stands in a folder that is gone, or reaches it by a link, is where they are.
+    // A caller whose folder is gone, or who reached this folder by a symbolic link, is not elsewhere.
     let elsewhere = std::fs::canonicalize(&from).is_ok_and(|from| from != here);
     if elsewhere && here.to_str().is_some_and(|text| escape(text.as_bytes()) == text) {
         let _ = READER.set(Reader::Elsewhere(shell_word(here.as_os_str().as_encoded_bytes())));
     }
 }
 
-/// From here on what is said is read by a user who pushed.
+/// Notes that everything printed from now on is read by a user who pushed.
 pub fn is_pusher() {
     let _ = READER.set(Reader::Pusher);
 }
@@ -40,12 +41,13 @@ pub fn is_away() -> bool {
     matches!(READER.get(), Some(Reader::Pusher))
 }
 
-/// The text with its hints as this reader can use them.
+/// Returns the text with its hints in the form that this reader can use.
 pub fn addressed(text: &str) -> Cow<'_, str> {
     match READER.get() {
         Some(reader) if text.contains("hint: ") => {
             let lines = text.split('\n').map(|line| match line.split_once("hint: ") {
-                // What a hook says begins with its name; anything else before it is a sentence.
+                // A hook's lines begin with its name. Any other text before `hint: ` is part of a sentence,
+                // which stays as it is.
                 Some((by @ ("" | "aynig: "), hint)) => format!("{by}hint: {}", hint_for(reader, hint)),
                 Some(_) | None => line.to_owned(),
             });
@@ -56,7 +58,7 @@ pub fn addressed(text: &str) -> Cow<'_, str> {
 }
 
 fn hint_for(reader: &Reader, hint: &str) -> String {
-    // Words may stand before the command.
+    // Words of explanation may stand before the command.
     let after = [": git ", ", then git ", ", or git "];
     let found = after.iter().find_map(|mark| hint.find(mark).map(|at| at + mark.len() - "git ".len()));
     let at = if hint.starts_with("git ") { Some(0) } else { found };
@@ -69,7 +71,8 @@ fn hint_for(reader: &Reader, hint: &str) -> String {
         ["git -C ", "git --git-dir", "git config --global"].iter().any(|p| command.starts_with(p));
     match at {
         Some(_) if !is_placed => {
-            // More than one command, some not Git's, and with paths of that folder.
+            // `cd` is for more than one command: some are not Git's, or have paths that are relative to that
+            // folder.
             match [" && ", "; ", " || ", "$("].iter().any(|mark| command.contains(mark)) {
                 true => format!("{words}cd {dir} && {command}"),
                 false => format!("{words}git -C {dir} {}", &command["git ".len()..]),

@@ -1,4 +1,4 @@
-//! Reports as lines for people; as JSON they are `app::report`'s.
+//! Reports as lines for people; `app::report` has them as JSON.
 //!
 //! Everything that came from a repository is escaped before a person sees it. Implements K36.
 
@@ -25,12 +25,12 @@ fn shown(branch: &RefName) -> String {
     escape(branch.short())
 }
 
-/// A path for people.
+/// Returns a path, escaped for people.
 fn place(path: &std::path::Path) -> String {
     escape(path.as_os_str().as_encoded_bytes())
 }
 
-/// The first few of many names, and how many more there are.
+/// Returns the first few of many names, escaped, and how many more there are.
 fn some(names: &[String]) -> String {
     const SHOWN: usize = 10;
     let first = names.iter().take(SHOWN).map(|n| escape(n.as_bytes())).collect::<Vec<_>>().join(", ");
@@ -44,9 +44,9 @@ pub(super) fn full(name: &RefName) -> String {
     String::from_utf8_lossy(name.as_bytes()).into_owned()
 }
 
-/// One line about a branch, and what to say on standard error; `None` where there is nothing to say.
+/// A report as text: a line about its branch, and what to print to standard error.
 pub struct Text {
-    /// The result.
+    /// The result; `None` where there is nothing to say.
     pub line: Option<String>,
     /// Warnings and hints.
     pub notes: Vec<String>,
@@ -56,7 +56,7 @@ fn messages_of(n: usize) -> String {
     if n == 1 { "1 message".to_owned() } else { format!("{n} messages") }
 }
 
-/// What mends what holds a head back, where a command does.
+/// Returns the hint that ends what holds a head back, where a command does that.
 fn held_hint(at: &Addressed, state: &str, by: &Held) -> Option<String> {
     match by {
         Held::Paused(Paused { holder: Holder::Flow(flow), .. }) => {
@@ -76,7 +76,8 @@ fn held_hint(at: &Addressed, state: &str, by: &Held) -> Option<String> {
     }
 }
 
-/// A report for people. `named` where the branch was asked for by name.
+/// Returns a report for people. `named` is true where the user asked for the branch by name: only then does
+/// the text say that there is nothing to do.
 pub fn text(report: &Report, named: bool) -> Text {
     let at = Addressed::of(report);
     let branch = &*at.shown;
@@ -207,7 +208,7 @@ fn refusal_hint(refusal: &Refusal, at: &Addressed) -> Option<String> {
     }
 }
 
-/// What failed, how that leaves the branch, and what mends it.
+/// Returns what failed, how that leaves the branch, and what mends it.
 fn failed(at: &Addressed, report: &Report, error: &RunnerError) -> Vec<String> {
     let mut hints = hints::of(error, Some(&report.branch));
     let left = match (&report.claimed, error) {
@@ -227,7 +228,7 @@ fn failed(at: &Addressed, report: &Report, error: &RunnerError) -> Vec<String> {
     said.into_iter().chain(hints.iter().map(|h| format!("hint: {}", escape(h.as_bytes())))).collect()
 }
 
-/// A note for people.
+/// Returns a note for people, the branch first.
 pub fn note(at: &Addressed, note: &Note) -> Option<String> {
     let branch = &at.shown;
     let text = match note {
@@ -389,13 +390,13 @@ pub fn print(report: &Report, named: bool, as_json: bool, quiet: bool) {
     }
 }
 
-/// A question after names that are nearly what was written.
+/// Returns a question that offers names that are nearly what was written.
 pub fn did_you_mean(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
     format!("did you mean {}?", names.join(" or "))
 }
 
-/// What a commit without a state has in place of one.
+/// Returns what a commit without a state has in place of one.
 pub fn missed_state(missed: &Missed) -> String {
     match missed {
         Missed::Key(said, meant) => {

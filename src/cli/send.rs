@@ -1,4 +1,4 @@
-//! `send`: says something to a branch.
+//! `send`: sends a message to a branch.
 
 use super::args::Send;
 use super::fail::Failure;
@@ -10,7 +10,7 @@ use crate::app::talk::MessageLine;
 use crate::app::talk::send::{Sent, Typed, hear, send, sending};
 use crate::protocol::text::escape;
 
-/// `git aynig send`.
+/// Runs `git aynig send`.
 pub fn run(global: &Global, args: &Send) -> Result<i32, Failure> {
     if let Some(code) = handed::send(args)? {
         return Ok(code);

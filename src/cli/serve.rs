@@ -10,12 +10,12 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// `git aynig serve`.
+/// Runs `git aynig serve`.
 pub fn run(global: &Global, args: &Serve) -> Result<i32, Failure> {
     become_it(words(global, args))
 }
 
-/// Becomes that program, with these arguments.
+/// Replaces this process with `git-aynig-serve` and these arguments; returns only where that failed.
 pub(super) fn become_it(words: Vec<OsString>) -> Result<i32, Failure> {
     let Some(program) = helper::find() else {
         let missing =
@@ -26,7 +26,7 @@ pub(super) fn become_it(words: Vec<OsString>) -> Result<i32, Failure> {
     Err(Failure::fatal(format!("cannot start '{}': {failed}", program.display())))
 }
 
-/// The arguments as that program takes them.
+/// Returns the arguments in the form that `git-aynig-serve` takes.
 fn words(global: &Global, args: &Serve) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let flags = [

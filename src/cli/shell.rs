@@ -16,7 +16,7 @@ use crate::app::shell::open;
 use crate::protocol::text::{escape, shell_word};
 use std::os::unix::process::ExitStatusExt;
 
-/// `git aynig shell`.
+/// Runs `git aynig shell`.
 pub fn run(global: &Global, args: &Shell) -> Result<i32, Failure> {
     let session = global.open()?;
     let found = diff::find(&session, args.what.as_deref(), args.remote.clone())?;

@@ -1,6 +1,7 @@
 //! `status`: how branches stand, for people, for scripts, for programs.
 //!
-//! What came from the repository is escaped before it is shown, in `--porcelain` too; JSON holds it as it is. Implements git-aynig-status(1), K36, K49b, K55.
+//! What came from the repository is escaped before it is shown, in `--porcelain` too; JSON holds it as it is.
+//! Implements git-aynig-status(1), K36, K49b, K55.
 
 use super::args::Status;
 use super::fail::Failure;
@@ -30,7 +31,7 @@ use crate::runner::talk::pause::Paused;
 use crate::store::RefName;
 use std::path::Path;
 
-/// `git aynig status`.
+/// Runs `git aynig status`.
 pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     let since = args.since.as_deref().map(events::since).transpose()?;
     let session = global.open()?;
@@ -70,7 +71,8 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     Ok(problems(&session, &found))
 }
 
-/// No state has a command, for the ref that they come from does not exist; a folder of the repository.
+/// Returns the notice that no state has a command, since the ref that commands come from does not exist.
+/// `place` is a folder of the repository.
 pub(super) fn absent(name: &RefName, place: &Path) -> String {
     let (name, place) = (escape(name.as_bytes()), hints::place(place));
     format!(
@@ -79,7 +81,7 @@ pub(super) fn absent(name: &RefName, place: &Path) -> String {
     )
 }
 
-/// Says what could not be looked at; the exit code.
+/// Reports the branches that are missing or could not be read, and returns the exit code.
 fn problems(session: &Session, found: &Statuses) -> i32 {
     for branch in &found.missing {
         output::error(&Failure::from(session.no_branch(&found.settings, branch)).render());
@@ -132,7 +134,7 @@ fn people(global: &Global, session: &Session, found: &Statuses, filter: &Filter)
     }
 }
 
-/// What a pause holds, since when, by whom and why, and the command that takes it back.
+/// Returns what a pause holds, since when, by whom and why, and the command that takes it back.
 pub(super) fn held(paused: &Paused, now: i64, remote: Option<&str>) -> String {
     let since = paused.since.map(|at| format!(" for {}", span(now.saturating_sub(at))));
     let by = escape(paused.pause.holder.to_string().as_bytes());
@@ -146,7 +148,7 @@ pub(super) fn held(paused: &Paused, now: i64, remote: Option<&str>) -> String {
     format!("paused{since} by {by}: {what}{why}; git aynig resume {}{remote}", paused.id)
 }
 
-/// The state as written, escaped; `-` where there is none.
+/// Returns the state as written, escaped; `-` where the head is no state event.
 pub(super) fn state(status: &BranchStatus) -> String {
     match status.tip.event.as_ref().map(|e| &e.state) {
         None => "-".to_owned(),
@@ -208,7 +210,8 @@ pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbo
             let cancel = Addressed::new(&status.branch, remote).call("cancel");
             let began = status.began.filter(|_| abandoned.is_none());
             let running = began.map(|at| format!("running {}", span(now.saturating_sub(at))));
-            // A lease that is renewed ends when its command does: only where no runner renews it is its end news.
+            // A runner renews its lease until the command ends. When the lease ends is news only where no
+            // runner renews it.
             let ends = (verbose || running.is_none() || *malformed).then_some(lease);
             let told = std::iter::once(holder(event)).chain(running).chain(ends);
             let told: Vec<String> = told.chain(status.progress.as_ref().map(progress)).collect();
@@ -235,7 +238,7 @@ pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbo
     words
 }
 
-/// How far a command says that it is: its words, escaped, and what of the work is done.
+/// Returns how far a command says that it is: the share of the work that is done, and its words, escaped.
 fn progress(told: &Progress) -> String {
     let text = escape(told.text.as_bytes());
     let percent = told.ratio.map(|ratio| format!("{:.0}%", ratio * 100.0));
@@ -246,16 +249,17 @@ fn progress(told: &Progress) -> String {
     }
 }
 
-/// [`words`], with what its run printed last.
+/// Returns [`words`], followed by what the run printed last.
 pub(super) fn told(status: &BranchStatus, now: i64, remote: Option<&str>, verbose: bool) -> String {
     let words = words(status, now, remote, verbose);
-    // Of a run that no runner works on any more the command that frees the branch is what counts.
+    // For a run that no runner works on any more, what counts is the command that frees the branch.
     let is_abandoned = matches!(&status.standing, Standing::Leased { abandoned: Some(_), .. });
     let last = status.last_line.as_ref().filter(|_| status.progress.is_none() && !is_abandoned);
     last.map_or(words.clone(), |line| format!("{words}: {}", escape(line.as_bytes())))
 }
 
-/// [`told`], with since when it waits for a person, and the command that answers, of a question what is asked.
+/// Returns [`told`] with since when the branch waits for a person, and the command that answers; for a
+/// question also what is asked.
 pub(super) fn answered(
     status: &BranchStatus,
     asking: &Asking,
@@ -272,7 +276,8 @@ pub(super) fn answered(
             let known = if is_asked_again { Some(state(status)) } else { status.alike.first().cloned() };
             let at = Addressed::new(&status.branch, remote);
             let event = status.tip.event.as_ref();
-            // A node that went in a circle, or too far, and its flow with it.
+            // A node of a flow went in a circle, or too far, and so did its flow: resuming the flow lets both
+            // go on.
             let stopped = at.resume_flow().filter(|_| state(status) == BLOCKED);
             let set = match event.and_then(|event| event.message.last(QUESTION)) {
                 Some(_) if !asks.is_empty() => asks,
@@ -287,7 +292,8 @@ pub(super) fn answered(
     }
 }
 
-/// The command that answers a question, with its choices: by its branch, or by its id where that asks `more` than one.
+/// Returns the command that answers a question, with its choices. It names the branch or, where the branch
+/// asks `more` than one question, the question's id.
 pub(super) fn answer_call(question: &Question, at: &Addressed, more: bool) -> String {
     let choices = question.choices.iter().map(|choice| shell_word(choice.as_bytes()));
     let choices = choices.collect::<Vec<_>>().join("|");
@@ -300,7 +306,8 @@ pub(super) fn answer_call(question: &Question, at: &Addressed, more: bool) -> St
     format!("{answer} {choices}")
 }
 
-/// What a branch asks, what answers it, and for how long it has.
+/// Returns what a branch asks, the command that answers, and for how long each question has been open; then
+/// the questions that are not believed.
 fn asked_of(status: &BranchStatus, asking: &Asking, now: i64, remote: Option<&str>) -> String {
     let all = asking.open_of(&status.branch);
     let at = Addressed::new(&status.branch, remote);
@@ -314,7 +321,7 @@ fn asked_of(status: &BranchStatus, asking: &Asking, now: i64, remote: Option<&st
     told.chain(unsigned.iter().map(|unsigned| format!("; not believed: {unsigned}"))).collect()
 }
 
-/// Which answers a node of a flow owes, and which it waits for.
+/// Returns which answers a node of a flow owes, and which it waits for.
 fn owing(found: &Statuses, status: &BranchStatus) -> String {
     let told = found.owed.iter().map(|owed| {
         let about = escape(owed.about.as_bytes());
@@ -339,14 +346,15 @@ fn unbelieved(malformed: bool) -> &'static str {
     if malformed { " (malformed lease, judged by observation)" } else { "" }
 }
 
-/// A number of seconds as people say it, at most two units.
+/// Returns a number of seconds as people say it, in at most two units.
 pub(super) fn span(seconds: i64) -> String {
     let seconds = u64::try_from(seconds).unwrap_or(0);
     let text = humantime::format_duration(std::time::Duration::from_secs(seconds)).to_string();
     text.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }
 
-/// Fields separated by tabs, `-` for none; new ones are only ever added at the end.
+/// Returns a line of `--porcelain`: fields separated by tabs, `-` for none. New fields are only ever added at
+/// the end.
 fn porcelain(status: &BranchStatus, now: i64) -> String {
     let event = status.tip.event.as_ref();
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());

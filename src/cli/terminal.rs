@@ -1,9 +1,10 @@
 //! A terminal that is drawn on: its alternate screen, its keys, its size.
 //!
-//! [`Terminal::take`] takes it, [`Terminal::draw`] shows a frame in one write (from the top left, each line cleared to its
-//! end, so that nothing flickers), [`Terminal::wait`] says what comes first: a key, another size, a signal, or the time.
-//! Dropping it gives the terminal back as it was, and says what was to be said meanwhile. Ctrl-C stays a signal, Ctrl-Z does nothing here.
-//! Implements K55 (`--watch`).
+//! [`Terminal::take`] takes the terminal. [`Terminal::draw`] shows a frame in one write (from the top left,
+//! each line cleared to its end, so that nothing flickers). [`Terminal::wait`] returns what comes first: a
+//! key, another size, a signal, or the timeout. Dropping the value gives the terminal back as it was, and
+//! prints what was held back meanwhile. Ctrl-C stays a signal; Ctrl-Z does nothing. Implements K55
+//! (`--watch`).
 
 use super::output;
 use crate::app::AppError;
@@ -16,7 +17,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// The alternate screen, no cursor, no wrapping; and back.
+/// Enters the alternate screen, without a cursor and without wrapping; [`LEAVE`] goes back.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
 const LEAVE: &[u8] = b"\x1b[?7h\x1b[?25h\x1b[?1049l";
 
@@ -24,20 +25,20 @@ const LEAVE: &[u8] = b"\x1b[?7h\x1b[?25h\x1b[?1049l";
 pub struct Terminal {
     before: Termios,
     resized: UnixStream,
-    /// What was drawn last.
+    /// The frame that was drawn last; empty where the next one is drawn in any case.
     shown: Vec<u8>,
 }
 
-/// What came.
+/// What [`Terminal::wait`] waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Came {
-    /// This key.
+    /// A key was pressed.
     Key(Key),
-    /// Another size.
+    /// The terminal has another size.
     Size,
-    /// A signal that ends the verb, or the terminal's end.
+    /// A signal came that ends the verb, or the terminal is gone.
     End,
-    /// Nothing in that time.
+    /// Nothing came in the given time.
     Nothing,
 }
 
@@ -46,21 +47,21 @@ pub enum Came {
 pub enum Key {
     /// `q`.
     Quit,
-    /// So many lines further down, or up.
+    /// Scroll so many lines further down, or up where negative.
     Scroll(isize),
-    /// To the top.
+    /// Scroll to the top.
     Top,
-    /// Any other.
+    /// Any other key.
     Other,
 }
 
 impl Terminal {
-    /// True where standard input and output are one.
+    /// True where standard input and standard output are a terminal.
     pub fn is_there() -> bool {
         io::stdout().is_terminal() && io::stdin().is_terminal()
     }
 
-    /// Takes it.
+    /// Takes the terminal: its alternate screen, and its keys one by one, without an echo.
     pub fn take() -> Result<Self, AppError> {
         let failed = |what| move |source: io::Error| AppError::from(SupervisorError::system(what)(source));
         let before =
@@ -71,7 +72,8 @@ impl Terminal {
             .map_err(failed("catch signals"))?;
         let mut raw = before.clone();
         raw.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
-        // A person who stopped it would be left with another screen and without an echo.
+        // Ctrl-Z is off: a person who suspended the program would be left with the alternate screen, and
+        // without an echo.
         raw.control_chars[SpecialCharacterIndices::VSUSP as usize] = nix::libc::_POSIX_VDISABLE;
         raw.control_chars[SpecialCharacterIndices::VMIN as usize] = 0;
         raw.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
@@ -83,14 +85,14 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Columns and lines.
+    /// Returns the number of columns and of lines; 80 and 24 where the system does not know.
     pub fn size(&self) -> (usize, usize) {
         let size = terminal_size::terminal_size_of(io::stdout());
         size.map_or((80, 24), |(width, height)| (usize::from(width.0).max(1), usize::from(height.0).max(1)))
     }
 
-    /// Shows these lines, whose text is cut to the width, where that differs from what is shown. False once no terminal
-    /// sees it.
+    /// Shows these lines, cut to the width, unless they are shown already. False where they could not be
+    /// written, since the terminal is gone.
     pub fn draw(&mut self, lines: &[String]) -> bool {
         let (width, height) = self.size();
         let mut frame = b"\x1b[H".to_vec();
@@ -109,12 +111,13 @@ impl Terminal {
         put(&self.shown)
     }
 
-    /// Has the next frame be drawn whatever is shown.
+    /// Has the next frame drawn even where it is the one that is shown.
     pub fn forget(&mut self) {
         self.shown.clear();
     }
 
-    /// Waits for what comes first.
+    /// Waits for the first of a signal, another size and a key, for at most `how_long` (and never longer than
+    /// 65 seconds).
     pub fn wait(&mut self, interrupt: &Interrupt, how_long: Duration) -> Came {
         let millis = u16::try_from(how_long.as_millis()).unwrap_or(u16::MAX);
         let stdin = io::stdin();
@@ -159,7 +162,7 @@ fn put(bytes: &[u8]) -> bool {
     out.write_all(bytes).and_then(|()| out.flush()).is_ok()
 }
 
-/// What these bytes say together: several keys may have been pressed since the last look.
+/// Returns what these bytes say together: several keys may have been pressed since the last look.
 fn keys(mut bytes: &[u8]) -> Key {
     let mut all = Key::Other;
     while !bytes.is_empty() {
@@ -175,7 +178,7 @@ fn keys(mut bytes: &[u8]) -> Key {
     all
 }
 
-/// How many of these bytes are the first key: a sequence ends with its first letter or '~'.
+/// Returns how many of these bytes are the first key. An escape sequence ends with its first letter or '~'.
 fn length(bytes: &[u8]) -> usize {
     match bytes {
         [0x1b, b'[' | b'O', rest @ ..] => {

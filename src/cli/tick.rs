@@ -45,7 +45,7 @@ impl Ticking {
     }
 }
 
-/// `git aynig tick`.
+/// Runs `git aynig tick`.
 pub fn tick(global: &Global, args: Tick) -> Result<i32, Failure> {
     if is_nothing_ticked(global) {
         return Ok(0);
@@ -68,7 +68,7 @@ pub fn tick(global: &Global, args: Tick) -> Result<i32, Failure> {
     Ok(exit::code(dispatch::tick(session, &settings, &ticking, args.chain, &interrupt, speaker)?))
 }
 
-/// `git aynig run`.
+/// Runs `git aynig run`.
 pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
     if is_nothing_ticked(global) {
         return Ok(0);
@@ -86,7 +86,8 @@ pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
     Ok(exit::code(dispatch::run(session, settings, &ticking, every, &interrupt, speaker)?))
 }
 
-/// `AYNIG=0` switches everything off that would run a command. A user who asked for a tick is told.
+/// True where `AYNIG=0` switches off everything that would run a command. The user asked for a tick, so that
+/// is reported.
 fn is_nothing_ticked(global: &Global) -> bool {
     let off = is_switched_off();
     if off && !global.quiet {
@@ -96,7 +97,7 @@ fn is_nothing_ticked(global: &Global) -> bool {
     off
 }
 
-/// The settings, once it is said which commands may run: on a terminal that is asked.
+/// Returns the settings, once it is settled which commands may run: on a terminal, the user is asked.
 fn prepare(session: Session, json: bool, flags: &Flags) -> Result<(Session, Settings), Failure> {
     session.warn_ignored();
     let mut settings = session.settings(flags)?;
@@ -104,12 +105,12 @@ fn prepare(session: Session, json: bool, flags: &Flags) -> Result<(Session, Sett
         return Ok((session, settings));
     }
     let asks = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !json;
-    // With a remote they would be the remote's commands, and those are not shown.
+    // With a remote, commands would come from the remote, and the question does not show those.
     let asks = asks && settings.remote.is_none();
     if !(asks && trust::ask(&session)?) {
         return Err(session.not_trusted().into());
     }
-    // What was kept from it until now is not any more.
+    // The session was opened before trust, and held back what a repository without trust may not use.
     let session = session.reopened()?;
     settings.commands_from = crate::app::trust::default_source(&session)?;
     Ok((session, settings))
@@ -121,17 +122,18 @@ struct Speaker {
     selection: Selection,
     json: bool,
     quiet: bool,
-    /// Say the branches with nothing to do too.
+    /// True where branches with nothing to do are reported, too.
     verbose: bool,
-    /// What kept a branch from being claimed, as it was told: the next one is as well off with a word.
+    /// What kept a branch from being claimed, as it was reported: a further branch with the same text gets a
+    /// short line at most.
     told: Mutex<HashSet<String>>,
-    /// Branches of which something was said: that there is nothing more to do is no news then.
+    /// The branches that were reported before: that nothing more is to be done on one of them is no news.
     said: Mutex<HashSet<RefName>>,
 }
 
 impl Speaker {
     fn new(global: &Global, json: bool, settings: &Settings, selection: &Selection) -> Self {
-        // What several commands print at once says whose it is.
+        // Where several commands may print at once, each line says which branch it is of.
         let several = selection.named.len() != 1 && settings.jobs.get() > 1;
         Self {
             display: Display::new(global.quiet || json, settings.tee).several(several),
@@ -144,7 +146,7 @@ impl Speaker {
         }
     }
 
-    /// True where what failed before the claim was told of another branch already.
+    /// True where the same failure, before any claim, was reported for another branch already.
     fn is_told(&self, report: &Report) -> bool {
         let Verdict::Failed(error) = &report.verdict else { return false };
         let told = self.told.lock().map(|mut told| !told.insert(with_causes(error)));
@@ -174,7 +176,8 @@ impl Audience for Speaker {
                 output::note(&format!("error: {}: the same", escape(report.branch.short())));
             }
         } else if said || self.json || (self.verbose && first) {
-            // JSON says what a caller's exit code is, which only names decide.
+            // In JSON, `named` decides the exit code that the object states, and only a branch's name in the
+            // call may do that.
             render::print(report, named || (self.verbose && !self.json), self.json, self.quiet);
         }
     }
@@ -189,7 +192,8 @@ impl Audience for Speaker {
     }
 }
 
-/// This process's arguments for one that is told where to work, and leaves our session.
+/// Returns this process's arguments for the process that ticks in the background, which is given the
+/// repository by its own `--git-dir`, and has to leave this session (`--detached`).
 fn without_places(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let (mut kept, mut value) = (Vec::new(), false);
     for arg in args {

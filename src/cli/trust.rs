@@ -9,7 +9,7 @@ use crate::protocol::text::{escape, shell_word};
 use crate::runner::settings::CommandsFrom;
 use std::io::{BufRead, Write};
 
-/// `git aynig trust`.
+/// Runs `git aynig trust`.
 pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
     let session = global.open()?;
     if args.list {
@@ -37,7 +37,7 @@ pub fn run(global: &Global, args: &Trust) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// Writes the trust and says what it means.
+/// Writes the trust, and prints what it means.
 pub fn give(session: &Session, source: &CommandsFrom) -> Result<(), Failure> {
     trust::give(session, source)?;
     let meaning = match source {
@@ -53,7 +53,7 @@ pub fn give(session: &Session, source: &CommandsFrom) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The command that mends it.
+/// Returns the command that mends the error.
 pub fn mended(error: &TrustError) -> Option<String> {
     match error {
         TrustError::NoFile { value, place, .. } | TrustError::NotWritten { value, place, .. } => {
@@ -67,7 +67,7 @@ pub fn mended(error: &TrustError) -> Option<String> {
     }
 }
 
-/// Lists the commands that would run and asks; true once the user said yes and it was written.
+/// Lists the commands that would run, and asks. True once the user has said yes and the trust is written.
 pub fn ask(session: &Session) -> Result<bool, Failure> {
     let source = trust::default_source(session)?;
     let CommandsFrom::Ref(name) = &source else { return Ok(false) };

@@ -1,7 +1,9 @@
-//! `uninstall`: shows what a repository holds of ours, asks, and takes it away. The work is `runner::uninstall`'s.
+//! `uninstall`: shows what git-aynig has put into a repository, asks, and removes that. The work is
+//! `runner::uninstall`'s.
 //!
-//! Commits stay as they are, `.aynig/` in them included. Work that is on no branch stays unless `--attempts` says
-//! otherwise, trust in the account's own configuration unless `--trust` does or the question is answered so.
+//! Commits stay as they are, `.aynig/` in them included. Work that is on no branch stays unless `--attempts`
+//! says otherwise; so does trust in the account's own configuration, unless `--trust` or the answer to a
+//! question says so.
 
 use super::args::Uninstall;
 use super::fail::Failure;
@@ -13,10 +15,10 @@ use crate::protocol::text::{escape, shell_word};
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
-/// At most so many of one kind are named.
+/// At most so many things of one kind are listed by name.
 const NAMED: usize = 10;
 
-/// `git aynig uninstall`.
+/// Runs `git aynig uninstall`.
 pub fn run(global: &Global, args: &Uninstall) -> Result<i32, Failure> {
     let session = global.open()?;
     let found = uninstall::Uninstall::look(&session)?;

@@ -9,7 +9,7 @@ use crate::app::Exit;
 use crate::app::usage::{By, Sum, UsageLine, add_up};
 use crate::protocol::text::{escape, with_causes};
 
-/// `git aynig usage`.
+/// Runs `git aynig usage`.
 pub fn run(global: &Global, args: &Usage) -> Result<i32, Failure> {
     let session = global.open()?;
     let by = match args.by {

@@ -1,4 +1,5 @@
-//! `wait`: returns when a branch rests or was in a state; says which, and by its exit code how.
+//! `wait`: returns when a branch rests or was in a state; prints which, and its exit code says how the wait
+//! ended.
 //!
 //! Implements git-aynig-wait(1), K36, K55.
 
@@ -9,7 +10,7 @@ use super::{exit, output, status};
 use crate::app::wait::{self, Reached, Request, WaitLine, Waited};
 use crate::protocol::text::escape;
 
-/// `git aynig wait`.
+/// Runs `git aynig wait`.
 pub fn run(global: &Global, args: &Wait) -> Result<i32, Failure> {
     let (states, timeout) = (wait::states(&args.states)?, wait::timeout(args.timeout.as_deref())?);
     let request = Request { branch: &args.branch, states, timeout, remote: args.remote.clone() };
@@ -25,7 +26,7 @@ pub fn run(global: &Global, args: &Wait) -> Result<i32, Failure> {
     Ok(exit::code(waited.reached.exit()))
 }
 
-/// The branch with the state that was reached; `None` where none was.
+/// Returns the branch with the state that was reached; `None` where none was.
 fn line(waited: &Waited) -> Option<String> {
     let branch = escape(waited.status.branch.short());
     let at = |commit: String, state: String| Some(format!("{branch}: {state} ({commit})"));
@@ -38,7 +39,7 @@ fn line(waited: &Waited) -> Option<String> {
     }
 }
 
-/// What else is to be said: why it went no further.
+/// Prints why the branch went no further.
 fn note(waited: &Waited) {
     let branch = escape(waited.status.branch.short());
     let words = || status::words(&waited.status, waited.now, waited.settings.remote.as_deref(), false);

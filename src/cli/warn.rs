@@ -5,7 +5,7 @@ use super::{hints, output};
 use crate::app::{Listener, Warning};
 use crate::protocol::text::{escape, shell_word};
 
-/// Prints warnings as they come; with `quiet`, only those of what was not done.
+/// Prints warnings as they come; with `quiet`, only those about something that was not done.
 pub struct Teller {
     /// `-q`.
     pub quiet: bool,

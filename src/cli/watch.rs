@@ -1,8 +1,9 @@
-//! `status --watch`: the picture that stays, or with `--json` each object that changed.
+//! `status --watch`: a view that stays and follows what changes or, with `--json`, each object that changed.
 //!
-//! What runs stands first, then what waits for a person (the oldest first), what waits for a slot, what the next tick
-//! runs, and last what is done (the newest first). What is known so far is drawn while the first look goes on. Nothing is
-//! drawn that is shown already. Implements K36, K55 (`--watch`).
+//! What runs stands first, then what waits for a person (the oldest first), what waits for a slot, what the
+//! next tick runs, what is done (the newest first), and last every other branch. What is known so far is
+//! drawn while the first look goes on. A frame that is shown already is not drawn again. Implements K36, K55
+//! (`--watch`).
 
 use super::args::Status;
 use super::fail::Failure;
@@ -19,11 +20,11 @@ use crate::supervisor::interrupt::Interrupt;
 use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 
-/// How often it is asked whether something moved.
+/// How often to look whether something changed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How often what only grows older is drawn anew.
+/// How often the frame is drawn anew where nothing changed, since the times in it grow.
 const DRAW_EVERY: Duration = Duration::from_secs(1);
-/// Widest columns of names and states.
+/// The widest that the columns of branches and of states get, in characters.
 const BRANCH_MAX: usize = 32;
 const STATE_MAX: usize = 16;
 /// Most pauses that are shown.
@@ -32,7 +33,7 @@ const PAUSES_MAX: usize = 3;
 const GROUPS: [Group; 7] =
     [Group::Running, Group::Waiting, Group::Stalled, Group::Queued, Group::Ready, Group::Done, Group::Other];
 
-/// `git aynig status --watch`.
+/// Runs `git aynig status --watch`.
 pub fn run(global: &Global, session: &Session, args: &Status, filter: &Filter) -> Result<i32, Failure> {
     if !args.json && !Terminal::is_there() {
         return Err(Failure::usage("'--watch' draws on a terminal, and this is none")
@@ -57,7 +58,8 @@ pub fn run(global: &Global, session: &Session, args: &Status, filter: &Filter) -
     ended.map(|()| exit::of_signal(interrupt.signal()))
 }
 
-/// Prints what stands, then what changes, until a signal comes or the reader is gone.
+/// Prints an object for each branch, then one for each that changes, until a signal comes or the reader is
+/// gone.
 fn print(
     watcher: &mut Watcher<'_>,
     settings: &Settings,
@@ -93,9 +95,9 @@ fn print(
 /// How the first look ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Read {
-    /// With all branches.
+    /// All branches were read.
     All,
-    /// By a key, a signal, or the end of the terminal.
+    /// A key, a signal, or the end of the terminal ended it.
     Quit,
 }
 
@@ -106,9 +108,9 @@ struct View<'a> {
     verbose: bool,
     /// The branches, in the order in which they are shown.
     rows: Vec<(Group, crate::store::RefName)>,
-    /// How many there are of each group.
+    /// How many branches there are of each group, in words.
     head: String,
-    /// The first one that is seen.
+    /// The index of the first row that is shown.
     top: usize,
 }
 
@@ -116,7 +118,8 @@ impl View<'_> {
     /// Draws until a key or a signal ends it.
     fn stay(&mut self, watcher: &mut Watcher<'_>, interrupt: &Interrupt) -> Result<(), Failure> {
         let mut terminal = Terminal::take()?;
-        // Much may be left to mend, and there may be many branches on a slow disk: who looks is told at once that it goes on.
+        // Mending what earlier processes left may take long, and so may reading many branches from a slow
+        // disk: the user is shown at once that work goes on.
         if !terminal.draw(&["looking at all branches   (q quits)".to_owned()]) {
             return Ok(());
         }
@@ -150,7 +153,7 @@ impl View<'_> {
         }
     }
 
-    /// The first look, and meanwhile what it has found so far.
+    /// Takes the first look, and meanwhile draws what it has found so far.
     fn begin(
         &mut self,
         watcher: &mut Watcher<'_>,
@@ -174,14 +177,14 @@ impl View<'_> {
         Ok(read)
     }
 
-    /// Puts the branches in order.
+    /// Puts the branches in order, and counts them by group.
     fn arrange(&mut self, seen: &Seen) {
         let wanted = seen.statuses().filter(|status| self.filter.wants(status, &seen.asking));
         let mut all: Vec<(Group, &BranchStatus)> = wanted.map(|status| (Group::of(status), status)).collect();
         let place = |group: Group| GROUPS.iter().position(|one| *one == group);
         all.sort_by_key(|(group, status)| {
             let at = status.tip.commit.committed.unwrap_or(0);
-            // What waits: the oldest first; what is done: the newest.
+            // What is done is ordered by the newest first, everything else by the oldest.
             let order = if *group == Group::Done { Reverse(at) } else { Reverse(-at) };
             (place(*group), order)
         });
@@ -194,7 +197,7 @@ impl View<'_> {
         self.top = self.top.min(self.rows.len().saturating_sub(1));
     }
 
-    /// The frame for a terminal of this size.
+    /// Returns the frame for a terminal of this size.
     fn lines(&self, known: &Seen, (_, height): (usize, usize)) -> Vec<String> {
         let failed = match known.failed {
             0 => String::new(),

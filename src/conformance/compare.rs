@@ -1,11 +1,11 @@
-//! What was expected against what is: by the corpus's rules.
+//! Compares what was expected with what is, by the rules of the corpus.
 //!
 //! Objects are matched as subsets, arrays position by position, scalars by identity (null is not absent,
 //! numbers by value). An object with `assert` in it is a matcher.
 
 use serde_json::{Map, Value};
 
-/// The first difference, in words; `None` where there is none.
+/// Returns the first difference, in words; `None` where there is none.
 pub(super) fn difference(expected: &Value, actual: &Value) -> Option<String> {
     compare("", expected, Some(actual))
 }
@@ -44,7 +44,7 @@ fn matched(place: &str, name: &str, matcher: &Map<String, Value>, actual: Option
     let text = actual.and_then(Value::as_str);
     let holds = match name {
         "nonempty_string" => text.is_some_and(|text| !text.trim().is_empty()),
-        // Null is there.
+        // Null counts as present.
         "present" => actual.is_some(),
         "id_prefix" => {
             let prefix = matcher.get("value").and_then(Value::as_str).unwrap_or_default();
@@ -61,7 +61,7 @@ fn matched(place: &str, name: &str, matcher: &Map<String, Value>, actual: Option
     (!holds).then(|| format!("{place}: expected {name} {:?}, found {found}", matcher.get("value")))
 }
 
-/// True where every item has an entry of its own.
+/// True where every item can be matched with an entry of its own.
 fn pairs_up(items: &[Value], found: &[Value]) -> bool {
     let Some((first, rest)) = items.split_first() else { return true };
     (0..found.len()).any(|at| {

@@ -1,4 +1,4 @@
-//! Whether events are events of the format, and stand in the order of a run.
+//! Checks whether events are valid, and stand in the order of a run.
 
 use crate::governed::json::{self, Object};
 use crate::governed::time;
@@ -50,7 +50,7 @@ const TYPES: [&str; 42] = [
     "staged_result_auto_normalized",
 ];
 
-/// What is wrong with an event; nothing where it is valid.
+/// Returns what is wrong with an event; nothing where it is valid.
 pub(super) fn validate(event: &Value) -> Vec<String> {
     let Some(event) = event.as_object() else { return vec!["the event must be an object".to_owned()] };
     let mut errors = Vec::new();
@@ -79,7 +79,7 @@ fn moment(event: &Object) -> Option<impl Ord + Copy + use<>> {
     json::text(event, "timestamp").and_then(time::parse)
 }
 
-/// What is wrong with the order of events; nothing where it is the order of a run.
+/// Returns what is wrong with the order of events; nothing where it is the order of a run.
 pub(super) fn validate_ordering(events: &[Value]) -> Vec<String> {
     let mut errors = Vec::new();
     let events: Vec<&Object> = events.iter().filter_map(Value::as_object).collect();

@@ -1,4 +1,4 @@
-//! A fixture: read, filled up as the corpus says, written into a folder of its own.
+//! A fixture: it is read, filled up as the corpus says, and written into a folder of its own.
 //!
 //! The folder is removed when the fixture is dropped.
 
@@ -8,7 +8,7 @@ use crate::governed::{Config, Root, State};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// A folder that goes with its value.
+/// A folder that is removed when its value is dropped.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -50,7 +50,7 @@ impl Fixture {
         Ok(fixture)
     }
 
-    /// The folder, as a project's root.
+    /// Returns the folder, as a project's root.
     pub(super) fn root(&self) -> Root {
         // A scratch folder need not survive a power loss. Hooks see what the process sees.
         Root::new(&self.scratch.0).with_sync(false)
@@ -64,12 +64,12 @@ impl Fixture {
         json::text(&self.args, key)
     }
 
-    /// The state's file, to see whether it changed.
+    /// Returns the bytes of the state's file, to see whether it changed.
     pub(super) fn state_bytes(&self) -> Vec<u8> {
         std::fs::read(self.folder().join(STATE)).unwrap_or_default()
     }
 
-    /// The state as it was set up.
+    /// Reads the state from its file.
     pub(super) fn state(&self) -> Result<State, NoVerdict> {
         let state = serde_json::from_slice(&self.state_bytes()).ok().and_then(State::from_value);
         state.ok_or_else(|| NoVerdict::Error("cannot read the state".to_owned()))
@@ -109,7 +109,7 @@ impl Fixture {
         self.coordinator()
     }
 
-    /// Writes `{turn id: {file: text}}` into the bundles.
+    /// Writes the files that the setup names under `key`, as `{turn id: {file: text}}`, into the bundles.
     pub(super) fn bundle_files(&self, key: &str) -> std::io::Result<()> {
         for (turn, files) in json::object(&self.setup, key).into_iter().flatten() {
             for (file, text) in files.as_object().into_iter().flatten() {
@@ -141,12 +141,12 @@ impl Fixture {
     }
 }
 
-/// A text as it is, anything else as JSON.
+/// Returns a text as it is, anything else as JSON.
 pub(super) fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A configuration with what fixtures leave out.
+/// Returns a configuration, with what fixtures leave out filled in.
 pub(super) fn filled_config(given: Option<&Value>) -> Value {
     let mut config = given.and_then(Value::as_object).cloned().unwrap_or_default();
     config.entry("schema_version").or_insert_with(|| json!("1.0"));
@@ -186,7 +186,8 @@ pub(super) fn filled_config(given: Option<&Value>) -> Value {
     Value::Object(config)
 }
 
-/// A state with what fixtures leave out. The corpus counts acceptances, and so does the counter here.
+/// Returns a state, with what fixtures leave out filled in. The corpus counts acceptances, and so does
+/// `turn_sequence`.
 fn filled_state(given: Option<&Object>, config: &Config) -> Value {
     let mut state = given.cloned().unwrap_or_default();
     let project = config.get("project").and_then(|project| project.get("id")).cloned();

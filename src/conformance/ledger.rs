@@ -1,7 +1,7 @@
-//! A decision appended to the ledger so that its id stands there once.
+//! Appends a decision to the ledger so that its id stands there once.
 //!
-//! The corpus asks for that. Acceptance does not do it: two turns may number their own decisions alike, and
-//! both decisions are kept.
+//! Only the corpus asks for unique ids. Acceptance does not demand them: two turns may number their own
+//! decisions alike, and both decisions are kept.
 
 use crate::governed::journal::LEDGER;
 use crate::governed::json::{self, Object};
@@ -14,18 +14,19 @@ use serde_json::Value;
 pub(super) enum NoDecision {
     /// The id is not `DEC-` and a number.
     Id,
-    /// A field says nothing.
+    /// This field is missing or blank.
     Empty { field: &'static str },
-    /// The category is none.
+    /// The category is unknown.
     Category,
-    /// The id stands already.
+    /// The ledger has this id already.
     Duplicate { id: String },
 }
 
-/// Appends a decision that does not stand in the ledger yet. Returns what stands in the ledger then, the new one last.
+/// Appends a decision that is not in the ledger yet. Returns all that the ledger then holds, the new decision
+/// last.
 ///
 /// # Errors
-/// The outer one is the file system's; the inner one says what is wrong with the decision, with how many
+/// The outer error is the file system's. The inner one says what is wrong with the decision, and how many
 /// lines the ledger has.
 pub(super) fn append_decision(
     root: &Root,

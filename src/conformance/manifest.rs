@@ -1,7 +1,9 @@
-//! The manifest of a dispatch bundle: what is in it, so that a worker can tell what was changed since.
+//! The manifest of a dispatch bundle: what is in the bundle, so that a worker can tell what was changed
+//! since.
 //!
-//! Write the bundle, run the hooks of `after_dispatch`, [`finalize`]; a worker [`verify`]s the bundle before it
-//! uses it. Folders inside are looked into, and a declared path that leaves the bundle is refused.
+//! The bundle is written and the hooks of `after_dispatch` are run before [`finalize`]; a worker calls
+//! [`verify`] before it uses the bundle. Folders in the bundle are searched too, and a declared path that
+//! leaves the bundle is refused.
 
 use crate::governed::json::{self, Object};
 use crate::governed::observe::digest;
@@ -12,7 +14,7 @@ use std::path::Path;
 
 const FILE: &str = "MANIFEST.json";
 
-/// Who a bundle is for.
+/// The run, turn and role that a bundle is for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Identity<'a> {
     pub run_id: Option<&'a str>,
@@ -20,7 +22,7 @@ pub(crate) struct Identity<'a> {
     pub role: &'a str,
 }
 
-/// The files below a folder, sorted by path.
+/// Returns the files below a folder, without the manifest, sorted by path.
 fn files(root: &Root, folder: &Path) -> Result<Vec<String>, GovernedError> {
     let mut found = Vec::new();
     let mut folders = vec![String::new()];
@@ -42,7 +44,7 @@ fn files(root: &Root, folder: &Path) -> Result<Vec<String>, GovernedError> {
 /// Writes the manifest of a turn's bundle and returns it.
 ///
 /// # Errors
-/// What the file system refuses, a bundle that is not there or empty included.
+/// An error of the file system, also where the bundle is missing or empty.
 pub(crate) fn finalize(root: &Root, of: Identity<'_>) -> Result<Value, GovernedError> {
     let _lock = lock::enter(root)?;
     let folder = root.join(dispatch_folder(of.turn_id));
@@ -69,7 +71,7 @@ pub(crate) fn finalize(root: &Root, of: Identity<'_>) -> Result<Value, GovernedE
     Ok(manifest)
 }
 
-/// What a manifest does not say of a bundle: `{type, path?, detail}`.
+/// Returns one difference between a manifest and its bundle: `{type, path?, detail}`.
 fn error(kind: &str, path: Option<&str>, detail: String) -> Value {
     match path {
         Some(path) => json!({ "type": kind, "path": path, "detail": detail }),
@@ -77,7 +79,8 @@ fn error(kind: &str, path: Option<&str>, detail: String) -> Value {
     }
 }
 
-/// The manifest of a turn's bundle, and everything in which the bundle differs from it.
+/// Returns the manifest of a turn's bundle (`None` where there is no valid one), and all differences between
+/// the two.
 pub(crate) fn verify(root: &Root, turn_id: &str) -> Result<(Option<Value>, Vec<Value>), GovernedError> {
     let folder = root.join(dispatch_folder(turn_id));
     let path = folder.join(FILE);

@@ -1,11 +1,12 @@
 //! The adapter for the public conformance corpus: one fixture in, one verdict out.
 //!
-//! A fixture is materialized in a folder of its own, its operation done with the real thing, and what came of
-//! it compared with what the fixture expects. Where an operation is of the boundary ([`crate::governed`]),
-//! the boundary's is called; where the corpus asks for parts that the boundary does not show (validators,
-//! gates), the room's own are. What the corpus alone asks for is here: the coordinator, the manifest of a
-//! bundle, the judgement of foreign events. No rule is written a second time. Tests need this room and the
-//! product does not, so it is built with the feature `conformance` alone. Implements G10.
+//! A fixture is written into a folder of its own, its operation is performed by the program's own code, and
+//! the result is compared with what the fixture expects. Where an operation is a public function of
+//! [`crate::governed`], that function is called; where the corpus asks for parts that are not public
+//! (validators, gates), the internal functions are. This module holds only what the corpus alone asks for:
+//! the coordinator, the manifest of a bundle, the judgment of foreign events. No rule is written a second
+//! time. Tests need this module and the product does not, so it is built only with the feature `conformance`.
+//! Implements G10.
 
 mod compare;
 mod coordinator;
@@ -24,7 +25,7 @@ use serde_json::{Value, json};
 enum NoVerdict {
     /// Something went wrong that the fixture does not speak of.
     Error(String),
-    /// The operation is none that is known.
+    /// The operation is not a known one.
     NotImplemented(String),
 }
 
@@ -42,8 +43,8 @@ impl From<std::io::Error> for NoVerdict {
 
 type Actual = Result<Value, NoVerdict>;
 
-/// Judges one fixture: the verdict as a line of JSON (`{status, message?, actual?}`), and the exit code that
-/// goes with it: 0 pass, 1 fail, 2 error, 3 not implemented.
+/// Judges one fixture. Returns the verdict as a line of JSON (`{status, message?, actual?}`), and the exit
+/// code that goes with it: 0 pass, 1 fail, 2 error, 3 not implemented.
 pub fn conformance(fixture_json: &[u8]) -> (String, i32) {
     let (status, code, message, actual) = match judge(fixture_json) {
         Ok((None, actual)) => ("pass", 0, None, Some(actual)),

@@ -1,4 +1,4 @@
-//! The surfaces of configuration, bundles, hooks and the coordinator.
+//! The corpus's operations on configuration, bundles, hooks and the coordinator.
 
 use super::coordinator::{check as coordinator, project};
 use super::fixture::{Fixture, filled_config, text_of};
@@ -17,7 +17,7 @@ pub(super) fn config(fixture: &Fixture) -> Value {
     }
     let errors: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let mut actual = json!({ "result": "error", "error_type": "invalid_config", "errors": errors });
-    // What is named and not there says more than what is merely wrong.
+    // A reference to something that does not exist says more than a value that is merely wrong.
     let told = problems.iter().find(|problem| !matches!(problem, Problem::Invalid { .. }));
     let mut tell = |key: &str, value: Value| actual[key] = value;
     match told.or(problems.first()) {
@@ -47,7 +47,7 @@ pub(super) fn config(fixture: &Fixture) -> Value {
     actual
 }
 
-/// Writes the manifest of the turn's bundle, as the state knows the turn.
+/// Writes the manifest of the turn's bundle, with what the state knows of the turn.
 fn finalized(fixture: &Fixture) -> Result<(String, Value), NoVerdict> {
     let state = fixture.state()?;
     let id = fixture.arg("turn_id").unwrap_or_default().to_owned();
@@ -78,7 +78,7 @@ pub(super) fn verify_manifest(fixture: &Fixture) -> Actual {
     }))
 }
 
-/// What a fixture does to a bundle after its manifest was written.
+/// Does to a bundle what the fixture asks for after the manifest was written.
 fn tamper(fixture: &Fixture, id: &str) -> std::io::Result<()> {
     fixture.bundle_files("post_finalize_inject")?;
     fixture.bundle_files("post_finalize_tamper")?;
@@ -89,12 +89,12 @@ fn tamper(fixture: &Fixture, id: &str) -> std::io::Result<()> {
         }
     }
     let manifest = place(id, "MANIFEST.json");
-    // True, or a map with the turn in it.
+    // The value is true, or a map with the turn in it.
     let gone = fixture.setup.get("post_finalize_delete_manifest");
     if gone.is_some_and(|gone| !gone.is_null() && gone != &Value::Bool(false)) {
         std::fs::remove_file(fixture.folder().join(&manifest))?;
     }
-    // A text, a map from turns to texts or to documents, or a document.
+    // The value is a text, a map from turns to texts or to documents, or a document.
     let corrupt = fixture.setup.get("post_finalize_corrupt_manifest").filter(|corrupt| !corrupt.is_null());
     if let Some(corrupt) = corrupt {
         let text = text_of(corrupt.get(id).unwrap_or(corrupt));
@@ -120,7 +120,7 @@ pub(super) fn hooks(fixture: &Fixture) -> Actual {
         turn_id: of("turn_id"),
         ..HookOptions::default()
     };
-    // A phase that is none has no hooks.
+    // An unknown phase has no hooks.
     let Some(phase) = fixture.arg("phase").and_then(HookPhase::named) else {
         return Ok(
             json!({ "result": "success", "hook_ok": true, "blocked": false, "audit_entry": null, "audit_entries": [] }),

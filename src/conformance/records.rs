@@ -1,4 +1,4 @@
-//! The surfaces of records: results, decisions, the history, events.
+//! The corpus's operations on records: results, decisions, the history, events.
 
 use super::fixture::Fixture;
 use super::ledger::{self, NoDecision};
@@ -29,7 +29,7 @@ fn shown(validation: &Validation) -> Value {
             "warnings": validation.warnings,
         });
     };
-    // Two requests that exclude each other are told wherever they stand among the errors.
+    // If two requests exclude each other, that error is reported, wherever it stands among the errors.
     let wrongs = &validation.wrongs;
     let told = wrongs.iter().find(|wrong| wrong.fault == Fault::Exclusive).or(wrongs.first());
     let mut actual = json!({

@@ -1,4 +1,4 @@
-//! The surfaces of the run: its state machine and its gates.
+//! The corpus's operations on the run: its state machine and its gates.
 
 use super::fixture::{Fixture, filled_config};
 use super::{Actual, NoVerdict};
@@ -26,7 +26,7 @@ fn refused(fixture: &Fixture, before: &[u8], error_type: &str, message: String) 
     })
 }
 
-/// An operation's answer: the state, or that it was refused.
+/// Returns an operation's answer: the state, or that the operation was refused.
 fn answer(fixture: &Fixture, before: &[u8], done: Result<State, GovernedError>) -> Actual {
     match done {
         Ok(state) => {
@@ -99,7 +99,7 @@ pub(super) fn transition(fixture: &Fixture) -> Actual {
     }
 }
 
-/// Asking for a status: the operation that leads there, if one does.
+/// Performs the operation that leads to a status, if one does.
 fn directly(fixture: &Fixture, before: &[u8], state: &State, target: &str) -> Actual {
     let (root, config) = (fixture.root(), &fixture.config);
     match target {
@@ -117,12 +117,12 @@ fn directly(fixture: &Fixture, before: &[u8], state: &State, target: &str) -> Ac
             let details = Block { blocked_on: &blocked_on, category: "needs_human", ..Block::default() };
             answer(fixture, before, mark_run_blocked(&root, &details).map(|done| done.state))
         }
-        // A gate alone pauses a run.
+        // Only a gate pauses a run.
         _ => Ok(refused(fixture, before, INVALID, format!("nothing leads to '{target}' from here"))),
     }
 }
 
-/// The transition of a gate that wants a person: a turn is accepted whose request the gate holds.
+/// Performs the transition of a gate that wants a person: accepts a turn whose request the gate holds.
 fn awaiting(state: &State, gate: &Object) -> Result<State, Refusal> {
     let turn = state.active_turns().into_iter().next();
     let mut state = state.clone();
@@ -164,7 +164,7 @@ fn awaiting(state: &State, gate: &Object) -> Result<State, Refusal> {
     next_state(&state, &Event::Accept(Box::new(acceptance)))
 }
 
-/// Escalating: a last attempt is rejected, or the run is blocked for the reason that is given.
+/// Escalates: rejects a last attempt, or blocks the run for the reason that is given.
 fn escalation(fixture: &Fixture, before: &[u8], state: &State) -> Actual {
     let (root, role) = (fixture.root(), fixture.arg("role_id").unwrap_or_default());
     let reason = fixture.arg("reason").unwrap_or("operator");
@@ -258,7 +258,7 @@ pub(super) fn run_completion(fixture: &Fixture) -> Actual {
     })
 }
 
-/// The one reason that the corpus has room for.
+/// Returns the one reason that the corpus has room for.
 fn reason(gate: &GateResult) -> &str {
     if !gate.missing_files.is_empty() {
         "requires_files predicate failed"

@@ -1,7 +1,8 @@
-//! Edges and what goes along them.
+//! Edges, and the handoffs that go along them.
 //!
-//! What an edge does not say follows from the roles of its ends: from an orchestrator tasks are handed on, to one
-//! results are reported. Direction counts for permission, type does not.
+//! An edge's type and label, if not given, follow from the roles of its ends: an edge from an orchestrator
+//! carries tasks, an edge to one carries reports. An edge's direction decides what it permits, its type does
+//! not.
 
 use super::id::{EdgeId, NodeId, PayloadId};
 use super::node::orchestrates;
@@ -10,16 +11,16 @@ use super::words::{EdgeType, EnvelopeKind, Expectation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// An edge.
+/// A connection that lets a node hand work to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edge {
     /// Its id.
     pub id: EdgeId,
-    /// Where it begins.
+    /// The node where it begins.
     pub from: NodeId,
-    /// Where it ends.
+    /// The node where it ends.
     pub to: NodeId,
-    /// Whether it counts both ways.
+    /// Whether it leads both ways.
     pub bidirectional: bool,
     /// What it is for.
     #[serde(rename = "type")]
@@ -29,34 +30,34 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Whether something may be handed from one node to another along it.
+    /// True if the edge lets work be handed from one node to another.
     pub fn carries(&self, from: NodeId, to: NodeId) -> bool {
         (self.from == from && self.to == to) || (self.bidirectional && self.from == to && self.to == from)
     }
 }
 
-/// An edge as a request asks for it. One with the id of an edge that there is replaces it.
+/// An edge as a request asks for it. An edge with the id of an existing one replaces that one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeSpec {
-    /// The id that it shall have.
+    /// The id that the edge is to have; a new one is made if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<EdgeId>,
-    /// Where it shall begin.
+    /// The node where it begins.
     pub from: NodeId,
-    /// Where it shall end.
+    /// The node where it ends.
     pub to: NodeId,
-    /// Whether it counts both ways; it does unless it is said.
+    /// Whether it leads both ways; it does if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bidirectional: Option<bool>,
-    /// What it is for.
+    /// What it is for; follows from the roles of its ends if `None`.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub edge_type: Option<EdgeType>,
-    /// `task`, `report`, or anything.
+    /// `task`, `report`, or anything; follows from the type if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
 
-/// The type of an edge between nodes of these roles where none is said.
+/// Returns the type of an edge between nodes of these roles, for a request that names no type.
 pub fn type_between(from_role: &str, to_role: &str) -> EdgeType {
     match (orchestrates(from_role), orchestrates(to_role)) {
         (false, true) => EdgeType::Report,
@@ -64,7 +65,7 @@ pub fn type_between(from_role: &str, to_role: &str) -> EdgeType {
     }
 }
 
-/// The label of an edge of this type where none is said.
+/// Returns the label of an edge of this type, for a request that names no label.
 pub fn label_of(edge_type: EdgeType) -> &'static str {
     match edge_type {
         EdgeType::Handoff => "task",
@@ -72,42 +73,42 @@ pub fn label_of(edge_type: EdgeType) -> &'static str {
     }
 }
 
-/// A handoff.
+/// A handoff: a payload with its sender and its receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Envelope {
-    /// What it is.
+    /// The kind of the envelope.
     pub kind: EnvelopeKind,
     /// Its id.
     pub id: PayloadId,
-    /// Who hands over.
+    /// The node that hands the work over.
     pub from_node_id: NodeId,
-    /// Who is handed it.
+    /// The node that receives it.
     pub to_node_id: NodeId,
-    /// When.
+    /// When it was sent.
     pub created_at: Time,
-    /// What.
+    /// The work that is handed over.
     pub payload: Payload,
-    /// What it refers to.
+    /// What the handoff refers to, in the sender's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_ref: Option<String>,
 }
 
-/// What is handed over.
+/// The content of a handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payload {
-    /// A short summary, or all of it.
+    /// The text for the receiver: a summary, or all that there is to say.
     pub message: String,
-    /// The same for programs.
+    /// The same content as an object, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured: Option<Map<String, Value>>,
-    /// What else is to be looked at.
+    /// Artifacts that the receiver is to look at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifacts: Option<Vec<ArtifactRef>>,
-    /// How the work went.
+    /// How the work went, as the sender says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<PayloadStatus>,
-    /// What is wanted back.
+    /// Whether the sender wants an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Response>,
 }
@@ -118,28 +119,28 @@ pub struct ArtifactRef {
     /// The artifact's kind.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Where it is: `artifact://diff/123`.
+    /// The artifact's address: `artifact://diff/123`.
     #[serde(rename = "ref")]
     pub to: String,
 }
 
-/// How handed over work went.
+/// How the work went that is handed over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PayloadStatus {
     /// Whether it went well.
     pub ok: bool,
-    /// Why it is said to.
+    /// The reason for `ok`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What a sender wants back.
+/// The answer that a sender wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Response {
-    /// How much it is wanted.
+    /// How much the answer is wanted.
     pub expectation: Expectation,
-    /// Who is to be answered.
+    /// Whom the receiver is to answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
 }

@@ -1,8 +1,8 @@
-//! Events on the wire: one JSON object each, with the envelope that every one has.
+//! Events on the wire: one JSON object each, with the same envelope.
 //!
-//! Keys stand in the contract's order: `id`, `runId`, `ts`, `type`, then `nodeId` where there is one. `ts` never goes
-//! back within a log; where that moved it, `at` holds the true time. A line of a type that is not known is refused
-//! with its type, and a reader of logs passes such a line by.
+//! The keys are in the contract's order: `id`, `runId`, `ts`, `type`, then `nodeId` if the event has one.
+//! `ts` never goes back within a log; where that moved it, `at` holds the true time. A line whose type is not
+//! known is an error that names the type, and a reader of logs skips such a line.
 
 use super::edge::{Edge, Envelope};
 use super::id::{ApprovalId, EdgeId, EventId, MessageId, NodeId, RunId, ToolId};
@@ -23,12 +23,12 @@ pub struct Event {
     pub id: EventId,
     /// Its run.
     pub run_id: RunId,
-    /// When, in the log's order.
+    /// The time in the log, which never goes back.
     pub ts: Time,
-    /// What, with the node that it concerns.
+    /// What it reports, with the node that it concerns.
     #[serde(flatten)]
     pub body: Body,
-    /// When in truth, where `ts` had to be later.
+    /// The true time, if `ts` had to be later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Time>,
 }
@@ -37,23 +37,23 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
-    /// Its id, which is ours.
+    /// The call's id, made by this program, not by the agent.
     pub id: ToolId,
     /// The tool's name.
     pub name: String,
-    /// What it is called with.
+    /// The arguments of the call.
     pub args: Map<String, Value>,
-    /// The agent's own id for it.
+    /// The agent's own id of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// Whether it went well.
+    /// Whether the call succeeded.
     pub ok: bool,
-    /// What it gave: text, or an object.
+    /// What the tool returned: text, or an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
 }
@@ -69,27 +69,27 @@ pub struct ToolError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalResolution {
-    /// What was said.
+    /// What the person decided.
     pub status: ApprovalStatus,
-    /// The arguments that are to be used instead.
+    /// The arguments to use instead of the proposed ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified_args: Option<Map<String, Value>>,
-    /// Why.
+    /// The reason that the person gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// An approval that is asked for.
+/// A request for an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRequest {
     /// Its id.
     pub approval_id: ApprovalId,
-    /// Whose call it is about.
+    /// The node whose call waits for the approval.
     pub node_id: NodeId,
     /// The call.
     pub tool: ToolCall,
-    /// It in a few words.
+    /// The request in a few words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
 }
@@ -102,9 +102,9 @@ pub struct UserMessage {
     pub id: MessageId,
     /// Its run.
     pub run_id: RunId,
-    /// Whom it is to.
+    /// The node that receives it.
     pub node_id: NodeId,
-    /// Whose words it is.
+    /// The kind of author.
     pub role: MessageRole,
     /// The text.
     pub content: String,
@@ -114,20 +114,20 @@ pub struct UserMessage {
     pub created_at: Time,
 }
 
-/// Why a run was taken for stalled.
+/// Why a run counts as stalled. Each of the first three is `None` if that signal was not repeated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StallEvidence {
-    /// The output that came again and again.
+    /// The hash of the output that was repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_hash: Option<String>,
-    /// The diff that did.
+    /// The hash of the diff that was repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff_hash: Option<String>,
-    /// The failure that did.
+    /// The signature of the verification failure that was repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification_failure: Option<String>,
-    /// The last turns in a few words, oldest first.
+    /// The last turns, each in a few words, oldest first.
     pub summaries: Vec<String>,
 }
 
@@ -136,7 +136,7 @@ pub struct StallEvidence {
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 #[allow(missing_docs, reason = "the fields are the contract's")]
 pub enum Body {
-    /// A run changed; its first one holds all of it.
+    /// A run changed; the first patch of a run has all of the run.
     #[serde(rename = "run.patch")]
     RunPatch { patch: Box<RunPatch> },
     /// A mode of a run changed.
@@ -150,22 +150,22 @@ pub enum Body {
     /// A run goes in a circle, and was paused.
     #[serde(rename = "run.stalled")]
     RunStalled { evidence: StallEvidence },
-    /// A node changed; its first one holds all of it.
+    /// A node changed; the first patch of a node has all of the node.
     #[serde(rename = "node.patch")]
     NodePatch { node_id: NodeId, patch: Box<NodePatch> },
-    /// A node went on.
+    /// A node has a new status.
     #[serde(rename = "node.progress")]
     NodeProgress { node_id: NodeId, status: NodeStatus, summary: String },
-    /// A node is alive. On the wire alone, never in a log.
+    /// A node is alive. Only sent to readers, never logged.
     #[serde(rename = "node.heartbeat")]
     NodeHeartbeat { node_id: NodeId },
-    /// A line that is no protocol.
+    /// A line of a program's output that is not part of its protocol.
     #[serde(rename = "node.log")]
     NodeLog { node_id: NodeId, source: LogSource, line: String },
-    /// A node is gone, with its edges.
+    /// A node was removed, with its edges.
     #[serde(rename = "node.deleted")]
     NodeDeleted { node_id: NodeId },
-    /// A turn got somewhere.
+    /// A turn has a new status.
     #[serde(rename = "turn.status")]
     TurnStatus {
         node_id: NodeId,
@@ -173,10 +173,10 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
-    /// An edge was put.
+    /// An edge was made or replaced.
     #[serde(rename = "edge.created")]
     EdgeCreated { edge: Edge },
-    /// An edge is gone.
+    /// An edge was removed.
     #[serde(rename = "edge.deleted")]
     EdgeDeleted { edge_id: EdgeId },
     /// Work was handed on.
@@ -185,10 +185,10 @@ pub enum Body {
     /// A person or a node said something to a node.
     #[serde(rename = "message.user")]
     MessageUser { message: UserMessage },
-    /// A piece of what an agent says.
+    /// A piece of an agent's message.
     #[serde(rename = "message.assistant.delta")]
     MessageDelta { node_id: NodeId, delta: String },
-    /// All of what an agent said.
+    /// A whole message of an agent.
     #[serde(rename = "message.assistant.final")]
     MessageFinal {
         node_id: NodeId,
@@ -198,19 +198,19 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool_calls: Option<Vec<ToolCall>>,
     },
-    /// A piece of what an agent thinks.
+    /// A piece of an agent's thought.
     #[serde(rename = "message.assistant.thinking.delta")]
     ThinkingDelta { node_id: NodeId, delta: String },
-    /// All of what an agent thought.
+    /// A whole thought of an agent.
     #[serde(rename = "message.assistant.thinking.final")]
     ThinkingFinal { node_id: NodeId, content: String },
     /// An agent wants to call a tool.
     #[serde(rename = "tool.proposed")]
     ToolProposed { node_id: NodeId, tool: ToolCall },
-    /// A call is made.
+    /// A tool started to run.
     #[serde(rename = "tool.started")]
     ToolStarted { node_id: NodeId, tool: ToolCall },
-    /// A call is over.
+    /// A call of a tool ended.
     #[serde(rename = "tool.completed")]
     ToolCompleted {
         node_id: NodeId,
@@ -219,7 +219,7 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ToolError>,
     },
-    /// A person is asked.
+    /// A person is asked for an approval.
     #[serde(rename = "approval.requested")]
     ApprovalRequested {
         approval_id: ApprovalId,
@@ -228,19 +228,19 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context: Option<String>,
     },
-    /// A person answered, or no person is asked any more.
+    /// A person answered, or the request ended without an answer.
     #[serde(rename = "approval.resolved")]
     ApprovalResolved { approval_id: ApprovalId, resolution: ApprovalResolution },
-    /// A file came of a turn.
+    /// A turn left a file.
     #[serde(rename = "artifact.created")]
     ArtifactCreated { artifact: Artifact },
-    /// Tokens were used: an increment.
+    /// Tokens were used: an increment, not a total.
     #[serde(rename = "telemetry.usage")]
     TelemetryUsage { node_id: NodeId, provider: Provider, model: String, usage: Usage },
 }
 
 impl Body {
-    /// The word of its type.
+    /// Returns the word for its type.
     pub fn word(&self) -> &'static str {
         match self {
             Self::RunPatch { .. } => "run.patch",

@@ -1,7 +1,8 @@
-//! The ids of the wire contract: UUID text, one type for each thing that has one.
+//! The ids of the wire contract: UUIDs as text, with one type for each kind of thing that has an id.
 //!
-//! An id is read in its one form with hyphens, in any case, and written in lower case. The ids of events are made
-//! from what they report (version 5), so that every clone that projects the same thing gives it the same id.
+//! An id is read in the one form with hyphens, in any case, and written in lower case. An event's id is
+//! derived from what the event reports (UUID version 5), so that every clone that projects the same thing
+//! gives it the same id.
 
 use super::time::Time;
 use crate::protocol::inbox::{MessageId as MessageName, derived_id};
@@ -16,9 +17,10 @@ pub struct NotAnId {
     pub given: String,
 }
 
-/// The UUID that a text spells, with its hyphens.
+/// Reads a UUID, which has to be spelled with its hyphens.
 fn read(text: &str) -> Result<Uuid, NotAnId> {
-    // The parser takes braces, URNs and bare digits too; one form is enough, and can be compared as text.
+    // The parser also takes braces, URNs and bare digits. One form is enough, and ids in it can be compared
+    // as text.
     let spelled = (text.len() == 36).then(|| Uuid::try_parse(text).ok()).flatten();
     spelled.ok_or_else(|| NotAnId {
         given: crate::protocol::text::escape(text.chars().take(64).collect::<String>().as_bytes()),
@@ -32,12 +34,12 @@ macro_rules! ids {
         pub struct $name(pub Uuid);
 
         impl $name {
-            /// The id that this text spells.
+            /// Reads an id from its text.
             pub fn parse(text: &str) -> Result<Self, NotAnId> {
                 read(text).map(Self)
             }
 
-            /// The first eight digits, for names.
+            /// Returns the first eight digits of the id, for use in names.
             pub fn short(&self) -> String {
                 self.0.simple().to_string()[..8].to_owned()
             }
@@ -74,84 +76,86 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A run's, which is a flow's.
+    /// The id of a run, which is the id of its flow.
     RunId
-    /// A node's.
+    /// The id of a node.
     NodeId
-    /// An edge's.
+    /// The id of an edge.
     EdgeId
-    /// An envelope's; the message that carries it has the same.
+    /// The id of an envelope, and of the message that carries the envelope.
     PayloadId
-    /// An artifact's.
+    /// The id of an artifact.
     ArtifactId
-    /// An event's.
+    /// The id of an event.
     EventId
-    /// A tool call's. The agent's own name for it is kept beside.
+    /// The id of a tool call. The agent's own id of the call is stored beside it.
     ToolId
-    /// An approval's; the question has the same.
+    /// The id of an approval, and of the question that asks for it.
     ApprovalId
-    /// A chat message's.
+    /// The id of a chat message.
     MessageId
-    /// A turn's: the kernel's run id.
+    /// The id of a turn: the run id that the runner gave the turn.
     TurnId
 }
 
 impl EventId {
-    /// The id of the event that reports this of a run. The parts are kept apart, so that no two lists of them make
-    /// one id.
+    /// Returns the id of the event of a run that `parts` describe. The parts are kept apart, so that two
+    /// different lists of parts never give the same id.
     pub fn of(run: RunId, parts: &[&[u8]]) -> Self {
         Self(derived(run.0, parts))
     }
 }
 
 impl ToolId {
-    /// The id of an agent's call in a turn, from the name that the agent gave it.
+    /// Returns the id of an agent's call in a turn, from the agent's own id of the call.
     pub fn of(turn: TurnId, own: &str) -> Self {
         Self(derived(turn.0, &[b"tool", own.as_bytes()]))
     }
 }
 
 impl NodeId {
-    /// The id of the node that a call spawns: every process that performs the call makes this one.
+    /// Returns the id of the node that a call spawns. Every process that performs the call derives the same
+    /// id.
     pub fn of_call(call: ToolId) -> Self {
         Self(derived(call.0, &[b"node"]))
     }
 }
 
 impl EdgeId {
-    /// The id of the edge that a call makes.
+    /// Returns the id of the edge that a call makes.
     pub fn of_call(call: ToolId) -> Self {
         Self(derived(call.0, &[b"edge"]))
     }
 }
 
 impl PayloadId {
-    /// The id of the handoff that a call sends: a message's (K46), so it begins with milliseconds, those of what the turn
-    /// answered, which the turn knows as well as the process that performs the call.
+    /// Returns the id of the handoff that a call sends. The handoff is sent as a message, so its id is a
+    /// message id (K46) and begins with milliseconds: the date of the commit that triggered the turn, which
+    /// the turn and the process that performs the call both know.
     pub fn of_call(call: ToolId, trigger: Time) -> Self {
         let millis = u64::try_from(trigger.0).unwrap_or(0);
         Self::of_message(derived_id(millis, &[b"handoff", call.0.as_bytes()]))
     }
 
-    /// The id of the envelope that a message carries.
+    /// Returns the id of the envelope that a message carries.
     pub fn of_message(message: MessageName) -> Self {
         Self(Uuid::from_bytes(*message.as_bytes()))
     }
 
-    /// The message that carries it; none where the id is not one that a message can have.
+    /// Returns the id of the message that carries the envelope; `None` if no message can have this id.
     pub fn message(self) -> Option<MessageName> {
         MessageName::parse(self.to_string()).ok()
     }
 }
 
 impl ArtifactId {
-    /// The id of a turn's artifact of this name.
+    /// Returns the id of the artifact that has this name in a turn.
     pub fn of(turn: TurnId, name: &str) -> Self {
         Self(derived(turn.0, &[b"artifact", name.as_bytes()]))
     }
 }
 
-/// The UUID, version 5, of these parts within a namespace.
+/// Returns the UUID, version 5, of a list of parts within a namespace.
 pub(crate) fn derived(namespace: Uuid, parts: &[&[u8]]) -> Uuid {
     let mut name = Vec::with_capacity(parts.iter().map(|part| part.len() + 8).sum());
     for part in parts {

@@ -1,16 +1,16 @@
-//! What a turn may have changed: judged by the paths that it did change, whichever tool changed them.
+//! What a turn may change. Its outcome is judged by the paths that changed, whichever tool changed them.
 //!
-//! So it holds for a program's own tools as for ours. Implements N10.
+//! So the limits hold for a program's own tools as well as for the flow's. Implements N10.
 
 use super::node::Capabilities;
 use super::words::GlobalMode;
 
-/// Why a change is not part of a turn's outcome.
+/// Why a changed path is left out of a turn's outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beyond {
     /// The node only delegates.
     DelegateOnly,
-    /// The flow is planning, and this is not below `docs/`.
+    /// The flow is planning, and the path is not below `docs/`.
     Planning,
     /// The node may not change code.
     Code,
@@ -30,8 +30,8 @@ impl Beyond {
     }
 }
 
-/// Judges one changed path, relative to the tree's top. `docs` itself is not below `docs/`: as a file or a link it would stand
-/// for the folder.
+/// Judges one changed path, relative to the top of the tree; `None` if the turn may change it. `docs` itself
+/// is not below `docs/`: a file or a link of that name would replace the folder.
 pub fn beyond(path: &[u8], mode: GlobalMode, may: &Capabilities) -> Option<Beyond> {
     let docs = path.starts_with(b"docs/") && path.len() > b"docs/".len();
     let planning = match mode {

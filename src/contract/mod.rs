@@ -1,8 +1,8 @@
-//! The shared contract of runs, nodes and edges: its types on the wire, as pure values.
+//! The shared contract of runs, nodes and edges: the types on the wire, as plain values.
 //!
-//! Nothing here does I/O, reads a clock or knows a socket. Names, order of keys and words are the contract's, version
-//! "1"; what another version says is refused where it is read. Times are written with milliseconds, ids in lower case.
-//! Implements N13.
+//! Nothing in this module does I/O, reads a clock or opens a socket. Names, words and the order of keys are
+//! those of version "1" of the contract; data of another version is refused when it is read. Times are
+//! written with milliseconds, ids in lower case. Implements N13.
 
 pub mod door;
 pub mod edge;

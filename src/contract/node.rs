@@ -1,22 +1,23 @@
-//! Nodes on the wire: their state, their configuration, and changes of both.
+//! Nodes on the wire: their state, their configuration, and changes to both.
 //!
-//! State and configuration differ in `session` alone: the state says which session there is, the configuration
-//! whether one is resumed. A key that is absent means nothing was said; only `customSystemPrompt` is also `null`.
+//! State and configuration differ only in `session`: the state names the session, the configuration says
+//! whether a turn resumes one. An absent key means that nothing was said; only `customSystemPrompt` can also
+//! be `null`.
 
 use super::id::{NodeId, RunId};
 use super::time::Time;
 use super::words::{CliPermissionsMode, ConnectionStatus, EdgeManagement, NodeStatus, Provider, TodoStatus};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The role template whose nodes lead a flow; compared without regard to case and to blanks around it.
+/// The role template whose nodes lead a flow; compared in any case, and without the blanks around it.
 pub const ORCHESTRATOR: &str = "orchestrator";
 
-/// True for the role template of those that lead a flow.
+/// True if nodes of this role template lead a flow.
 pub fn orchestrates(role_template: &str) -> bool {
     role_template.trim().eq_ignore_ascii_case(ORCHESTRATOR)
 }
 
-/// A key that may be missing, `null`, or a value: reads `null` as `Some(None)`.
+/// Reads a key that may be missing, `null` or a value; `null` is read as `Some(None)`.
 pub(crate) fn nullable<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<Option<T>>, D::Error> {
@@ -27,20 +28,20 @@ pub(crate) fn nullable<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capabilities {
-    /// Which edges it may make.
+    /// Which edges the node may make.
     pub edge_management: EdgeManagement,
-    /// Whether it may change code.
+    /// Whether it may change what is not below `docs/`.
     pub write_code: bool,
     /// Whether it may change what is below `docs/`.
     pub write_docs: bool,
     /// Whether it may run commands.
     pub run_commands: bool,
-    /// Whether it may only hand work on.
+    /// Whether it may only hand work on, and change no file.
     pub delegate_only: bool,
 }
 
 impl Capabilities {
-    /// What a node of this role may do unless something else is said.
+    /// Returns what a node of this role may do, unless its configuration says otherwise.
     pub fn of_role(role_template: &str) -> Self {
         let lead = orchestrates(role_template);
         Self {
@@ -53,14 +54,14 @@ impl Capabilities {
     }
 }
 
-/// Part of a node's capabilities.
+/// Some of a node's capabilities; `None` leaves one as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CapabilitiesPart {
-    /// Which edges it may make.
+    /// Which edges the node may make.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edge_management: Option<EdgeManagement>,
-    /// Whether it may change code.
+    /// Whether it may change what is not below `docs/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_code: Option<bool>,
     /// Whether it may change what is below `docs/`.
@@ -69,14 +70,15 @@ pub struct CapabilitiesPart {
     /// Whether it may run commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_commands: Option<bool>,
-    /// Whether it may only hand work on.
+    /// Whether it may only hand work on, and change no file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate_only: Option<bool>,
 }
 
 impl CapabilitiesPart {
-    /// What a new node of this role may do whose maker may do that: no more. `delegate_only` is the maker's alone, which
-    /// has others for what it does not do itself.
+    /// Returns what a new node of this role may do: what was asked for, but no more than its maker may.
+    /// `delegate_only` is not inherited: a maker that only delegates needs nodes for the work that it does
+    /// not do itself.
     pub fn within(&self, maker: &Capabilities, role_template: &str) -> Self {
         let wanted = self.over(&Capabilities::of_role(role_template.trim()));
         Self {
@@ -96,7 +98,7 @@ impl CapabilitiesPart {
         }
     }
 
-    /// These over those.
+    /// Returns the capabilities in `base`, replaced by those that `self` has.
     pub fn over(&self, base: &Capabilities) -> Capabilities {
         Capabilities {
             edge_management: self.edge_management.unwrap_or(base.edge_management),
@@ -108,18 +110,18 @@ impl CapabilitiesPart {
     }
 }
 
-/// What waits for a person before a node does it.
+/// What a person has to approve before a node does it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Permissions {
-    /// Whether every tool does.
+    /// Whether every tool waits for a person.
     pub cli_permissions_mode: CliPermissionsMode,
-    /// Whether spawning nodes and making edges does.
+    /// Whether spawning a node and making an edge wait for a person.
     pub agent_management_requires_approval: bool,
 }
 
 impl Permissions {
-    /// What waits for a person at a node of this role unless something else is said.
+    /// Returns what waits for a person at a node of this role, unless its configuration says otherwise.
     pub fn of_role(role_template: &str) -> Self {
         Self {
             cli_permissions_mode: CliPermissionsMode::Skip,
@@ -128,20 +130,21 @@ impl Permissions {
     }
 }
 
-/// Part of a node's permissions.
+/// Some of a node's permissions; `None` leaves one as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PermissionsPart {
     /// Whether every tool waits for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cli_permissions_mode: Option<CliPermissionsMode>,
-    /// Whether spawning nodes and making edges does.
+    /// Whether spawning a node and making an edge wait for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_management_requires_approval: Option<bool>,
 }
 
 impl PermissionsPart {
-    /// What waits for a person at a new node of this role: whatever does at its maker, and what it asks for.
+    /// Returns what waits for a person at a new node of this role: all that does at its maker, and what was
+    /// asked for.
     pub fn within(&self, maker: &Permissions, role_template: &str) -> Self {
         let wanted = self.over(&Permissions::of_role(role_template.trim()));
         let approval = wanted.agent_management_requires_approval || maker.agent_management_requires_approval;
@@ -154,7 +157,7 @@ impl PermissionsPart {
         }
     }
 
-    /// These over those.
+    /// Returns the permissions in `base`, replaced by those that `self` has.
     pub fn over(&self, base: &Permissions) -> Permissions {
         Permissions {
             cli_permissions_mode: self.cli_permissions_mode.unwrap_or(base.cli_permissions_mode),
@@ -165,32 +168,32 @@ impl PermissionsPart {
     }
 }
 
-/// The words that reset an agent's session, where nothing else is said.
+/// Returns the texts that reset an agent's session if a node does not configure others.
 pub fn reset_commands() -> Vec<String> {
     vec!["/new".to_owned(), "/clear".to_owned()]
 }
 
-/// The session of a node's state.
+/// The session in a node's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
-    /// The provider's name for it; `pending` before there is one.
+    /// The provider's name of the session; `pending` until a turn reported one.
     pub session_id: String,
-    /// What a person types for a new one.
+    /// The texts by which a person asks for a new session.
     pub reset_commands: Vec<String>,
 }
 
-/// The name of a session that there is not yet.
+/// The session id before there is a session.
 pub const PENDING: &str = "pending";
 
-/// The session of a node's configuration.
+/// The session in a node's configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionConfig {
-    /// Whether a turn goes on with the session of the one before.
+    /// Whether a turn resumes the session of the turn before.
     #[serde(default = "yes")]
     pub resume: bool,
-    /// What a person types for a new one.
+    /// The texts by which a person asks for a new session.
     #[serde(default = "reset_commands")]
     pub reset_commands: Vec<String>,
 }
@@ -205,26 +208,26 @@ impl Default for SessionConfig {
     }
 }
 
-/// Tokens that were used; an increment in `telemetry.usage`, a total elsewhere.
+/// Tokens used; an increment in `telemetry.usage`, a total elsewhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// What was read.
+    /// Tokens that the model read.
     pub prompt_tokens: u64,
-    /// What was written.
+    /// Tokens that the model wrote.
     pub completion_tokens: u64,
-    /// Both.
+    /// The sum of both.
     pub total_tokens: u64,
 }
 
 impl Usage {
-    /// That many tokens read and written.
+    /// Returns the usage of that many tokens read and written.
     pub fn of(prompt_tokens: u64, completion_tokens: u64) -> Self {
         let total_tokens = prompt_tokens.saturating_add(completion_tokens);
         Self { prompt_tokens, completion_tokens, total_tokens }
     }
 
-    /// Both together.
+    /// Returns the sum of two usages.
     pub fn and(self, more: Self) -> Self {
         Self {
             prompt_tokens: self.prompt_tokens.saturating_add(more.prompt_tokens),
@@ -234,29 +237,29 @@ impl Usage {
     }
 }
 
-/// How a node is reached.
+/// How a node can be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Connection {
-    /// Whether it is.
+    /// Whether a turn is leased, or the node is stopped.
     pub status: ConnectionStatus,
-    /// Whether text is coming.
+    /// Whether a turn is under way, so that output may come.
     pub streaming: bool,
     /// When it was last seen alive.
     pub last_heartbeat_at: Time,
-    /// When it last said something.
+    /// When it last printed something.
     pub last_output_at: Time,
 }
 
-/// One line of a node's list of tasks.
+/// One task of a node's list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Todo {
     /// The task.
     pub content: String,
-    /// How far it is.
+    /// How far the task is.
     pub status: TodoStatus,
-    /// The task as it is worded while it is done.
+    /// The wording of the task while it is being done.
     #[serde(default)]
     pub active_form: String,
 }
@@ -265,38 +268,38 @@ pub struct Todo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Node {
-    /// Its id.
+    /// The id of the node.
     pub id: NodeId,
-    /// Its run.
+    /// The id of its run.
     pub run_id: RunId,
-    /// What it is called.
+    /// The node's name, for people.
     pub label: String,
     /// A short name, unique in the run without regard to case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
     /// The template of its role.
     pub role_template: String,
-    /// The text that stands in for the template; `null` where none does.
+    /// The text that replaces the role's template; `null` if none does.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "nullable")]
     pub custom_system_prompt: Option<Option<String>>,
-    /// Whose program has its turns.
+    /// The provider whose program runs its turns.
     pub provider: Provider,
-    /// What it is doing.
+    /// What the node is doing.
     pub status: NodeStatus,
-    /// The same in a few words.
+    /// What it is doing, in a few words.
     pub summary: String,
     /// When it last did something.
     pub last_activity_at: Time,
     /// What it may do.
     pub capabilities: Capabilities,
-    /// What waits for a person.
+    /// What a person has to approve.
     pub permissions: Permissions,
     /// Its session.
     pub session: Session,
-    /// What all its turns used.
+    /// The tokens of all its turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// How it is reached.
+    /// How it can be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<Connection>,
     /// How many messages wait for it.
@@ -307,7 +310,7 @@ pub struct Node {
     pub todos: Option<Vec<Todo>>,
 }
 
-/// What changes of a node's state. Objects inside are replaced whole.
+/// A change of a node's state. An object inside replaces the whole object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs, reason = "each is the node's of that name")]
@@ -318,7 +321,7 @@ pub struct NodePatch {
     pub run_id: Option<RunId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Blank where it goes.
+    /// Empty if the alias is removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -350,7 +353,7 @@ pub struct NodePatch {
 }
 
 impl NodePatch {
-    /// All of a node: what a reader that does not know it yet needs.
+    /// Returns the patch with all of a node, for a reader that does not know the node yet.
     pub fn whole(node: &Node) -> Self {
         let node = node.clone();
         Self {
@@ -374,7 +377,7 @@ impl NodePatch {
         }
     }
 
-    /// The node that this makes, if it says all that one needs.
+    /// Returns the node that the patch makes; `None` if a field is missing that every node has.
     pub fn made(self) -> Option<Node> {
         Some(Node {
             id: self.id?,
@@ -397,7 +400,7 @@ impl NodePatch {
         })
     }
 
-    /// Lays it over a node.
+    /// Applies the patch to a node.
     pub fn lay_over(self, node: &mut Node) {
         put(&mut node.label, self.label);
         match self.alias {
@@ -437,75 +440,75 @@ pub(crate) fn put_some<T>(place: &mut Option<T>, value: Option<T>) {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeConfig {
-    /// Its id.
+    /// The id of the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<NodeId>,
-    /// What it is called.
+    /// The node's name, for people.
     pub label: String,
     /// A short name, unique in the run without regard to case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    /// Whose program has its turns.
+    /// The provider whose program runs its turns.
     pub provider: Provider,
     /// The template of its role.
     pub role_template: String,
-    /// The text that stands in for the template.
+    /// The text that replaces the role's template.
     #[serde(default)]
     pub custom_system_prompt: Option<String>,
     /// What it may do.
     pub capabilities: Capabilities,
-    /// What waits for a person.
+    /// What a person has to approve.
     pub permissions: Permissions,
-    /// How its sessions are kept.
+    /// Whether sessions are resumed, and how a person resets them.
     #[serde(default)]
     pub session: SessionConfig,
 }
 
 impl NodeConfig {
-    /// What people call it: its alias, else its label.
+    /// Returns the name that people use: the alias, or else the label.
     pub fn called(&self) -> &str {
         self.alias.as_deref().unwrap_or(&self.label)
     }
 }
 
-/// A node as a request asks for it: what is not said is filled in by its role.
+/// A node as a request asks for it; the role fills in what the request does not say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeSpec {
-    /// The id that it shall have.
+    /// The id that the node is to have; a new one is made if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<NodeId>,
-    /// What it shall be called.
+    /// The node's name, for people.
     pub label: String,
     /// A short name; blank means none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    /// Whose program shall have its turns.
+    /// The provider whose program is to run its turns.
     pub provider: Provider,
     /// The template of its role.
     pub role_template: String,
-    /// The text that stands in for the template.
+    /// The text that replaces the role's template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_system_prompt: Option<String>,
     /// What it may do.
     #[serde(default)]
     pub capabilities: CapabilitiesPart,
-    /// What waits for a person.
+    /// What a person has to approve.
     #[serde(default)]
     pub permissions: PermissionsPart,
-    /// How its sessions are kept.
+    /// Whether sessions are resumed, and how a person resets them.
     #[serde(default)]
     pub session: SessionConfig,
 }
 
-/// What a request wants changed of a node's configuration. Objects inside may be partial.
+/// A change to a node's configuration, as a request asks for it. An object inside may be partial.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs, reason = "each is the configuration's of that name")]
 pub struct NodeChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Blank takes it away.
+    /// Blank if the alias is to be removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,18 +1,20 @@
-//! The tools of a flow as an agent's program is offered them: names, what they do, and the schema of their arguments.
+//! The tools of a flow as they are offered to an agent's program: names, descriptions and schemas of the
+//! arguments.
 //!
-//! What a node may not is not offered; `tools` refuses it all the same. Implements N7.
+//! A tool that a node may not use is not offered to it; `tools` refuses a call of it all the same. Implements
+//! N7.
 
 use super::node::Capabilities;
 use super::words::EdgeManagement;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The server's name, as programs are told it.
+/// The name of the server of tools, as programs are told it.
 pub const SERVER: &str = "aynig";
 /// The tools' names.
 pub const NAMES: [&str; 6] = ["spawn_node", "create_edge", "send_handoff", "ask", "todo_write", "finish_run"];
 
-/// A tool.
+/// A tool as it is offered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Offered {
     /// Its name.
@@ -23,7 +25,8 @@ pub struct Offered {
     pub schema: Value,
 }
 
-/// The tool of ours that a program's own name for it means: `mcp__aynig__ask`, or gemini's `mcp_aynig_ask`.
+/// Returns the tool of a flow that a program means by a name: `mcp__aynig__ask`, or gemini's `mcp_aynig_ask`.
+/// `None` for the name of any other tool.
 pub fn ours(name: &str) -> Option<&'static str> {
     let rest = name.strip_prefix("mcp_")?;
     let rest = rest.strip_prefix('_').unwrap_or(rest).strip_prefix(SERVER)?;
@@ -31,7 +34,7 @@ pub fn ours(name: &str) -> Option<&'static str> {
     NAMES.into_iter().find(|known| *known == tool)
 }
 
-/// What a node is offered.
+/// Returns the tools that a node with these capabilities is offered.
 pub fn offered(may: &Capabilities) -> Vec<Offered> {
     let mut all = vec![send_handoff(), ask(), todo_write()];
     match may.edge_management {

@@ -1,8 +1,9 @@
-//! Prompts: four blocks, and the text that is made of them.
+//! Prompts: four blocks, and the text that is composed of them.
 //!
-//! A session's first prompt is `full`: what this system is, the role, the mode, the task. Later ones are `delta`: mode and
-//! task. The text is exactly the kind of prompt that it is said to be, so what is kept as `prompt.full.txt` is what was
-//! sent. What others wrote is quoted line by line: no message can pretend to be a block. Implements N4.
+//! A session's first prompt is `full`: what this system is, the role, the mode, the task. Later prompts are
+//! `delta`: the mode and the task. The text has exactly the blocks of its kind, so `prompt.full.txt` holds
+//! what was sent. What others wrote is quoted line by line, so that no message can pretend to be a block.
+//! Implements N4.
 
 use super::edge::Edge;
 use super::id::{NodeId, PayloadId, RunId};
@@ -16,14 +17,14 @@ use std::fmt::Write;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PromptKind {
-    /// All four.
+    /// All four blocks.
     Full,
-    /// Mode and task.
+    /// The mode and the task.
     Delta,
 }
 
 impl PromptKind {
-    /// The word for it.
+    /// Returns the word for the kind.
     pub fn word(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -32,12 +33,12 @@ impl PromptKind {
     }
 }
 
-/// The blocks of a prompt, all four whatever was sent: the content of `prompt.blocks.json`.
+/// The blocks of a prompt, all four whatever was sent; `prompt.blocks.json` holds them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptBlocks {
     /// What this system is, and how its tools are called.
     pub system: String,
-    /// The role.
+    /// What the node's role is to do.
     pub role: String,
     /// What turns may change.
     pub mode: String,
@@ -52,11 +53,11 @@ pub struct Prompt {
     pub kind: PromptKind,
     /// The blocks.
     pub blocks: PromptBlocks,
-    /// What is sent: the content of `prompt.full.txt`.
+    /// The text that is sent; `prompt.full.txt` holds it.
     pub text: String,
 }
 
-/// A node of the roster.
+/// A node, as the list of nodes in a prompt names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named<'a> {
     /// Its id.
@@ -65,84 +66,84 @@ pub struct Named<'a> {
     pub config: &'a NodeConfig,
 }
 
-/// What came for a node.
+/// A message to the node whose turn it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incoming<'a> {
-    /// Its id.
+    /// The message's id.
     pub id: PayloadId,
-    /// Who sent it, for people: an alias, a label, a person.
+    /// The name of the sender, for people: an alias, a label, a person's name.
     pub from: &'a str,
-    /// What it is: `message`, `interrupt`, `handoff`.
+    /// The kind of message: `message`, `interrupt`, `handoff`.
     pub kind: &'a str,
     /// Its text.
     pub text: &'a str,
-    /// What is wanted back.
+    /// Whether the sender wants an answer.
     pub expectation: Option<Expectation>,
     /// What became of the work that came with it.
     pub work: Work<'a>,
 }
 
-/// What became of the work that came with a message.
+/// What became of the work that a message brought.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work<'a> {
-    /// None did.
+    /// The message brought no work.
     None,
-    /// It is in the tree.
+    /// The work was merged into the node's tree.
     Merged,
-    /// It was there already.
+    /// The work was in the tree already.
     Nothing,
-    /// It is not in the tree: these paths are in the way of this commit's work.
+    /// The work is not in the tree, as it conflicts in these paths.
     Conflict {
-        /// The commit.
+        /// The commit that holds the work.
         commit: &'a str,
-        /// The paths.
+        /// The paths in conflict.
         paths: &'a [&'a str],
     },
 }
 
-/// An answer that a node still waits for.
+/// An answer for which a node still waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenPromise<'a> {
-    /// Who waits.
+    /// The name of the node that waits.
     pub to: &'a str,
-    /// Who owes it.
+    /// The name of the node that owes the answer.
     pub from: &'a str,
-    /// For what.
+    /// What the answer is about.
     pub about: &'a str,
 }
 
-/// What a prompt is made of.
+/// What a prompt is composed from.
 #[derive(Debug, Clone)]
 pub struct Situation<'a> {
     /// The run.
     pub run: RunId,
-    /// What it is called.
+    /// The name of the run.
     pub name: &'a str,
     /// Its mode.
     pub mode: Mode,
     /// What its turns may change.
     pub global_mode: GlobalMode,
-    /// Whose turn it is.
+    /// The node whose turn it is.
     pub node: Named<'a>,
-    /// Everybody in the run, this node too.
+    /// All nodes of the run, this one included.
     pub roster: &'a [Named<'a>],
-    /// Its edges.
+    /// The edges of the run.
     pub edges: &'a [Edge],
     /// The text of the role's template, as it is now.
     pub template: &'a str,
-    /// Whether our tools are called as tools; otherwise by lines of text.
+    /// Whether the program has the flow's tools as tools; otherwise it calls them by lines of text.
     pub native_tools: bool,
-    /// Whether it works in its worktree by calls, as its program has no tools of its own.
+    /// Whether the node works in its worktree by such calls too, as its program has no tools of its own.
     pub workspace: bool,
-    /// What came, oldest first.
+    /// The messages that the turn answers, oldest first.
     pub incoming: &'a [Incoming<'a>],
-    /// Answers that a node waits for.
+    /// Answers that this node owes, or waits for.
     pub promises: &'a [OpenPromise<'a>],
-    /// What went before, for a session that does not know it.
+    /// What happened before, for a new session, which does not know it.
     pub catch_up: Option<&'a str>,
 }
 
-/// Puts a prompt together.
+/// Composes a prompt. The role's block is the node's own text, if it has one, or else the template's.
 pub fn compose(kind: PromptKind, of: &Situation) -> Prompt {
     let role = of.node.config.custom_system_prompt.as_deref().unwrap_or(of.template);
     let blocks = PromptBlocks {
@@ -159,7 +160,7 @@ pub fn compose(kind: PromptKind, of: &Situation) -> Prompt {
 }
 
 impl PromptBlocks {
-    /// The content of `prompt.blocks.json`.
+    /// Returns the content of `prompt.blocks.json`.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
@@ -207,7 +208,7 @@ fn system(of: &Situation) -> String {
     text.trim_end().to_owned()
 }
 
-/// The tools by which a program works that has none of its own.
+/// Returns the part about the tools for the worktree, which a program without tools of its own calls.
 fn workspace(may: &Capabilities) -> String {
     let mut text = String::from(
         "\n# Tools of the worktree\n\nCall them in the same way. Each is answered by a line of your input, and so is `ask`: read it, \
@@ -330,12 +331,12 @@ fn yes(is: bool) -> &'static str {
     if is { "yes" } else { "no" }
 }
 
-/// A name in a line of ours: one line, whatever it holds.
+/// Returns a name as one line, whatever it holds, so that it can't add lines to the prompt.
 fn one(text: &str) -> String {
     shown::line(text.as_bytes())
 }
 
-/// The words of a person or another node, each line marked as theirs, whatever a line ends with.
+/// Quotes the words of a person or of another node: every line is marked, whatever character ends it.
 fn quoted(text: &str) -> String {
     let ends = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
     let text = text.replace("\r\n", "\n");

@@ -1,6 +1,7 @@
-//! Runs on the wire, with everything in them, and how an event changes one.
+//! Runs on the wire, with all that they hold, and how an event changes a run.
 //!
-//! `Run::apply` is the one place where an event becomes state: a reader who has all of a run's events has its state.
+//! `Run::apply` is the one place where an event becomes state: a reader that has all of a run's events has
+//! its state.
 
 use super::edge::Edge;
 use super::event::{Body, Event};
@@ -11,11 +12,11 @@ use super::words::{ArtifactKind, GlobalMode, Mode, RunStatus};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-/// The version of the contract that this program speaks. Any other is refused where it is read.
+/// The version of the contract that this program speaks. Another version is an error when it is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ContractVersion;
 
-/// The version as text.
+/// The version of the contract, as text.
 pub const CONTRACT_VERSION: &str = crate::protocol::flow::VERSION;
 
 impl Serialize for ContractVersion {
@@ -37,21 +38,22 @@ impl<'de> Deserialize<'de> for ContractVersion {
     }
 }
 
-/// Where a person put the nodes on the page.
+/// The places of the nodes on the page, as a person arranged them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Layout {
-    /// Of each node.
+    /// The place of each node.
     pub positions: IndexMap<NodeId, Position>,
-    /// What of it is seen.
+    /// The part of the page that is shown.
     pub viewport: Viewport,
-    /// When it was put so.
+    /// When the layout was stored.
     pub updated_at: Time,
 }
 
 impl Layout {
-    /// The layout as it is kept: stamped, and without nodes that the run does not have, which a page that shows another
-    /// run may send. A number that is none, as JSON has no word for it, is no place.
+    /// Returns the layout as it is stored: with the time `at`, and without the nodes that the run does not
+    /// have, as a page that shows another run may send such nodes. A place that is not finite is left out
+    /// too, since JSON has no word for it.
     pub fn kept(mut self, nodes: impl Fn(&NodeId) -> bool, at: Time) -> Self {
         self.positions.retain(|id, place| nodes(id) && place.x.is_finite() && place.y.is_finite());
         self.updated_at = at;
@@ -67,7 +69,7 @@ pub struct Position {
     pub y: f64,
 }
 
-/// What of the page is seen.
+/// The part of the page that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "a point and a scale")]
 pub struct Viewport {
@@ -76,7 +78,7 @@ pub struct Viewport {
     pub zoom: f64,
 }
 
-/// A file that came of a turn.
+/// A file that a turn left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Artifact {
@@ -84,17 +86,17 @@ pub struct Artifact {
     pub id: ArtifactId,
     /// Its run.
     pub run_id: RunId,
-    /// Whose turn it came of.
+    /// The node whose turn left it.
     pub node_id: NodeId,
     /// What it is.
     pub kind: ArtifactKind,
-    /// What it is called.
+    /// The file's name.
     pub name: String,
-    /// Where it is: an absolute path.
+    /// The absolute path of the file.
     pub path: String,
     /// When it was made.
     pub created_at: Time,
-    /// What else is known of it.
+    /// What else is known of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<ArtifactMetadata>,
 }
@@ -106,7 +108,7 @@ pub struct ArtifactMetadata {
     /// The files that a diff changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files_changed: Option<Vec<String>>,
-    /// It in a few words.
+    /// The file in a few words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
@@ -115,45 +117,45 @@ pub struct ArtifactMetadata {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
-    /// Its id.
+    /// The id of the run.
     pub id: RunId,
     /// The version of the contract.
     pub contract_version: ContractVersion,
-    /// What it is doing.
+    /// What the run is doing.
     pub status: RunStatus,
     /// Whether its orchestrator goes on by itself.
     pub mode: Mode,
     /// What its turns may change.
     pub global_mode: GlobalMode,
-    /// The folder that it works in.
+    /// The folder in which it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// When it was made.
     pub created_at: Time,
-    /// When anything of it last changed.
+    /// When anything in it last changed.
     pub updated_at: Time,
-    /// What all its nodes used.
+    /// The tokens that all its nodes used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Its nodes, in the order in which they were made.
     pub nodes: IndexMap<NodeId, Node>,
-    /// Their configurations.
+    /// The configurations of its nodes.
     pub node_configs: IndexMap<NodeId, NodeConfig>,
     /// Its edges.
     pub edges: IndexMap<EdgeId, Edge>,
-    /// What came of its turns.
+    /// The files that its turns left.
     pub artifacts: IndexMap<ArtifactId, Artifact>,
-    /// Where its nodes are on the page; whole, or absent.
+    /// The places of its nodes on the page, replaced as a whole; `None` if there is no layout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,
 }
 
-/// What changes of a run. Maps are laid over key by key; nothing is ever taken away by a patch.
+/// A change to a run. A map is merged key by key, so a patch never removes anything.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs, reason = "each is the run's of that name")]
 pub struct RunPatch {
-    /// In a run's first patch, and in no other: a page shows the run that a patch with an id names.
+    /// Set in a run's first patch, and in no other: a page switches to the run that a patch with an id names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<RunId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,7 +187,7 @@ pub struct RunPatch {
 }
 
 impl RunPatch {
-    /// The run that this makes, if it says all that one needs.
+    /// Returns the run that the patch makes; `None` if a field is missing that every run has.
     pub fn made(&self) -> Option<Run> {
         let mut run = Run {
             id: self.id?,
@@ -228,7 +230,8 @@ impl Run {
     fn lay_node(&mut self, id: NodeId, patch: NodePatch) {
         match self.nodes.get_mut(&id) {
             Some(node) => patch.lay_over(node),
-            // What is said of a node that is gone, or not there yet, makes none.
+            // A patch of a node that was removed, or is not there yet, makes no node unless it has all of
+            // one.
             None => {
                 if let Some(node) = patch.made() {
                     self.nodes.insert(id, node);
@@ -237,7 +240,7 @@ impl Run {
         }
     }
 
-    /// Changes the state as an event says. One of another run changes nothing.
+    /// Changes the state as an event says. An event of another run changes nothing.
     pub fn apply(&mut self, event: &Event) {
         if event.run_id != self.id {
             return;
@@ -277,9 +280,9 @@ impl Run {
             Body::ArtifactCreated { artifact } => {
                 self.artifacts.insert(artifact.id, artifact.clone());
             }
-            // Increments: the totals follow in patches of their own.
+            // These are increments; the totals follow in patches of their own.
             Body::TelemetryUsage { .. }
-            // What was said and done is history, not state.
+            // These report what was said and done: history, not state.
             | Body::NodeLog { .. }
             | Body::TurnStatus { .. }
             | Body::HandoffSent { .. }

@@ -1,26 +1,28 @@
-//! Text from elsewhere, made fit for an event: escaped, and no longer than a reader has use for.
+//! Text from elsewhere, made fit for an event: escaped, and cut to a length that a reader has use for.
 
 use crate::protocol::text::{escape, escape_block};
 
-/// Most bytes of a `node.log` line, and of an agent's own words about its end.
+/// Most bytes of a `node.log` line, and of the words in which an agent says how it ended.
 pub const LINE_MAX: usize = 4096;
 
-/// One line: control and direction characters escaped, cut at `LINE_MAX` bytes with what is left out said.
+/// Returns a text as one line: control and direction characters are escaped, and what is longer than
+/// `LINE_MAX` bytes is cut, with a note of the full length.
 pub fn line(raw: &[u8]) -> String {
     cut(&escape(head(raw, LINE_MAX)), raw.len(), LINE_MAX)
 }
 
-/// Several lines, line feeds and tabs kept, cut as one is.
+/// Returns a text of several lines as [`line()`] does, but keeps its line feeds and tabs.
 pub fn block(raw: &[u8]) -> String {
     block_within(raw, LINE_MAX)
 }
 
-/// Several lines, cut at `most` bytes.
+/// Returns a text of several lines as [`block`] does, cut at `most` bytes.
 pub fn block_within(raw: &[u8], most: usize) -> String {
     cut(&escape_block(head(raw, most)), raw.len(), most)
 }
 
-/// The last bytes of several lines, as many as one line may have.
+/// Returns the end of a text of several lines: its last `LINE_MAX / 4` bytes, so that they fit even if each
+/// is escaped.
 pub fn tail(raw: &[u8]) -> String {
     let from = raw.len().saturating_sub(LINE_MAX / 4);
     block(raw[from..].trim_ascii())

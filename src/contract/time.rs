@@ -1,7 +1,7 @@
-//! Instants on the wire: ISO-8601 in UTC, always with milliseconds, so that they sort as text.
+//! Instants on the wire: ISO-8601 in UTC, always with milliseconds, so that their texts sort by time.
 //!
-//! Read are the forms of RFC 3339: with or without a fraction, with `Z` or an offset. Years are 0000 to 9999; what
-//! lies beyond is written as the nearest end.
+//! All forms of RFC 3339 are read: with or without a fraction, with `Z` or an offset. Years are 0000 to 9999;
+//! an instant outside of these is written as the nearest one inside.
 
 use std::fmt;
 
@@ -17,18 +17,18 @@ pub struct NotATime {
     pub given: String,
 }
 
-/// The first and the last millisecond that have four digits for their year.
+/// The first and the last millisecond whose year has four digits.
 const FIRST: i64 = -62_167_219_200_000;
 const LAST: i64 = 253_402_300_799_999;
 const DAY: i64 = 86_400_000;
 
 impl Time {
-    /// That many seconds since 1970.
+    /// Returns the instant that many seconds after 1970 began.
     pub fn from_seconds(seconds: i64) -> Self {
         Self(seconds.saturating_mul(1000))
     }
 
-    /// The instant that a text names.
+    /// Reads an instant from its text.
     pub fn parse(text: &str) -> Result<Self, NotATime> {
         read(text.as_bytes()).map(Self).ok_or_else(|| NotATime {
             given: crate::protocol::text::escape(text.chars().take(64).collect::<String>().as_bytes()),
@@ -36,7 +36,7 @@ impl Time {
     }
 }
 
-/// The number that exactly these digits spell.
+/// Returns the number that these bytes spell, if all of them are digits.
 fn digits(text: &[u8]) -> Option<i64> {
     text.iter().try_fold(0_i64, |n, b| b.is_ascii_digit().then(|| n * 10 + i64::from(b - b'0')))
 }
@@ -49,7 +49,7 @@ fn read(text: &[u8]) -> Option<i64> {
     let (year, month, day) = (digits(&text[..4])?, digits(&text[5..7])?, digits(&text[8..10])?);
     let (hour, minute, second) = (digits(&text[11..13])?, digits(&text[14..16])?, digits(&text[17..19])?);
     let real = (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day);
-    // A leap second is the one before it once more.
+    // A leap second is read as the second before it.
     if !real || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
@@ -89,7 +89,8 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970 to the first of a month. Years are counted from March, so that a leap day is a year's last.
+/// Returns the days from 1970 to the first of a month. Years are counted from March, so that a leap day is
+/// the last day of a year.
 fn days_before(year: i64, month: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -97,7 +98,7 @@ fn days_before(year: i64, month: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// Year, month and day of a day counted from 1970.
+/// Returns the year, month and day of a day that is counted from 1970.
 fn date_of(day: i64) -> (i64, i64, i64) {
     let day = day + 719_468;
     let (era, of_era) = (day.div_euclid(146_097), day.rem_euclid(146_097));

@@ -1,7 +1,8 @@
-//! The tools of a flow: what an agent's call asks for, checked against the flow as it is.
+//! The tools of a flow: reads what an agent's call asks for, and checks it against the flow.
 //!
-//! A call is read into a [`Request`], or refused with a sentence for the agent. What a node may not, what is not there, and
-//! what no edge leads to is refused here, before any person is asked; nothing is done here. Implements N7.
+//! A call is read into a [`Request`], or refused with a sentence for the agent. A call that the node is not
+//! allowed to make, that names something missing, or that no edge permits is refused before any person is
+//! asked. This module performs nothing. Implements N7.
 
 use super::edge::{EdgeSpec, Payload};
 use super::flow::{Flow, Refused};
@@ -12,37 +13,37 @@ use super::words::{CliPermissionsMode, EdgeManagement, RunStatus};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Most bytes of a text that a call brings.
+/// Most bytes of a text in a call's arguments.
 const TEXT_MAX: usize = 1 << 20;
-/// Most items of a list that a call brings.
+/// Most items of a list in a call's arguments.
 const LIST_MAX: usize = 200;
 
-/// What a call asks for.
+/// What an agent's call asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
-    /// A new node, and what it is told first.
+    /// A new node, and its first message.
     Spawn {
         /// The node.
         spec: Box<NodeSpec>,
-        /// Its first message; none where it is not to begin at once.
+        /// Its first message; `None` if the node is to wait for one.
         first: Option<Payload>,
     },
     /// A new edge.
     Edge(EdgeSpec),
     /// A handoff along an edge.
     Handoff {
-        /// To whom.
+        /// The node that receives it.
         to: NodeId,
-        /// What.
+        /// The content of the handoff.
         payload: Box<Payload>,
-        /// What it refers to.
+        /// What the handoff refers to.
         context_ref: Option<String>,
     },
     /// A question to a person.
     Ask {
         /// The question.
         question: String,
-        /// What can be answered; anything where nothing is said.
+        /// The possible answers; any text is one if empty.
         choices: Vec<String>,
     },
     /// The node's list of tasks.
@@ -51,12 +52,12 @@ pub enum Request {
     Finish {
         /// `completed` or `failed`.
         status: RunStatus,
-        /// In a few words.
+        /// The result of the flow, in a few words.
         summary: String,
     },
 }
 
-/// Why a call is refused, for the agent.
+/// Why a call is refused, in words for the agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each says itself what it holds")]
 pub enum Refusal {
@@ -76,7 +77,7 @@ pub enum Refusal {
     Flow(#[from] Refused),
 }
 
-/// What a node's call asks for. Nodes are named by id, alias or label.
+/// Reads what a node's call asks for. Nodes in its arguments are named by id, alias or label.
 pub fn request(
     flow: &Flow,
     caller: NodeId,
@@ -115,7 +116,8 @@ pub fn request(
                 return Err(Refusal::NotItsEdge);
             }
             let mut wanted = args.args.clone();
-            // The id is ours: one of an edge that there is would replace it.
+            // The id is always derived from the call: with the id of an existing edge, the call would replace
+            // that edge.
             wanted.remove("id");
             wanted.insert("from".to_owned(), from.to_string().into());
             wanted.insert("to".to_owned(), to.to_string().into());
@@ -130,7 +132,8 @@ pub fn request(
             }
             let mut wanted = args.args.clone();
             wanted.insert("message".to_owned(), args.text(&["message", "summary"])?.into());
-            // How the work went; in a handoff that is an object.
+            // `status`, if given, says how the work went, and has to be an object; in `finish_run` it is a
+            // word.
             let payload: Box<Payload> = args.read(Value::Object(wanted))?;
             let context_ref = args.args.get("contextRef").and_then(Value::as_str).map(str::to_owned);
             Ok(Request::Handoff { to, payload, context_ref })
@@ -155,8 +158,9 @@ pub fn request(
     }
 }
 
-/// Whether a person is asked before it is done: for everything where the node is gated, for new nodes and edges where its
-/// permissions say so. A question, and a list of tasks, change nothing that could be asked about.
+/// True if a person is asked before the request is performed: for every handoff, spawn, edge and end of the
+/// flow if the node is gated, and for new nodes and edges if its permissions say so. A question and a list of
+/// tasks change nothing that a person could be asked about.
 pub fn waits_for_a_person(request: &Request, permissions: &Permissions) -> bool {
     let gated = match permissions.cli_permissions_mode {
         CliPermissionsMode::Gated => true,
@@ -169,7 +173,7 @@ pub fn waits_for_a_person(request: &Request, permissions: &Permissions) -> bool 
     }
 }
 
-/// A call's arguments.
+/// A call's arguments, with the tool's name for refusals.
 struct Args<'a> {
     tool: &'static str,
     args: &'a Map<String, Value>,
@@ -184,7 +188,8 @@ impl Args<'_> {
         serde_json::from_value(value).map_err(|error| self.bad(error))
     }
 
-    /// The text under the first of these names that is there; empty and endless ones are refused.
+    /// Returns the text under the first of these names that is present. A missing, blank or too long text is
+    /// refused.
     fn text(&self, names: &[&str]) -> Result<String, Refusal> {
         let found = names.iter().find_map(|name| self.args.get(*name)).and_then(Value::as_str);
         match found {
@@ -209,7 +214,7 @@ impl Args<'_> {
         }
     }
 
-    /// What a new node is told first, if it is told anything.
+    /// Returns the first message of a new node; `None` if the call has neither `instructions` nor `input`.
     fn first(&self) -> Result<Option<Payload>, Refusal> {
         let (text, input) = (self.args.get("instructions"), self.args.get("input"));
         if text.is_none() && input.is_none() {

@@ -1,15 +1,15 @@
-//! The enumerations of the wire contract, each value with the word that stands for it.
+//! The enumerations of the wire contract, with the word for each value.
 //!
-//! On the wire a word is taken exactly as it is written; what a person types may be in any case. A word that is
-//! none of them is refused by name, with those that there are.
+//! On the wire a word is read exactly as it is written; a word that a person types may be in any case. An
+//! unknown word is an error that names it, and the words that there are.
 
 use std::fmt;
 
-/// A word that is none of an enumeration's.
+/// A word that an enumeration does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{given}' is no {what}: it is one of {}", .known.join(", "))]
 pub struct UnknownWord {
-    /// What the words are for: `mode`.
+    /// The name of the enumeration: `mode`.
     pub what: &'static str,
     /// The word as it was given.
     pub given: String,
@@ -29,7 +29,7 @@ macro_rules! words {
             /// Every value, in the contract's order.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The word that stands for it on the wire.
+            /// Returns the word for the value on the wire.
             pub fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }
@@ -83,7 +83,7 @@ words! {
         Blocked = "blocked": "It waits for a person.",
         Failed = "failed": "Its last turn failed.",
     }
-    /// Whose program has a node's turns.
+    /// The provider whose program runs a node's turns.
     Provider: "provider" {
         Codex = "codex": "OpenAI's.",
         Claude = "claude": "Anthropic's.",
@@ -115,13 +115,13 @@ words! {
         SelfOnly = "self": "Those that it is an end of.",
         All = "all": "Any; and it may spawn nodes.",
     }
-    /// What became of an approval.
+    /// How an approval ended.
     ApprovalStatus: "resolution" {
         Approved = "approved": "The call is made as it was proposed.",
         Denied = "denied": "The call is not made.",
         Modified = "modified": "The call is made with other arguments.",
     }
-    /// What an envelope is.
+    /// The kind of an envelope.
     EnvelopeKind: "envelope kind" {
         Handoff = "handoff": "Work that is handed on.",
     }
@@ -158,13 +158,13 @@ words! {
         InProgress = "in_progress": "Begun.",
         Completed = "completed": "Done.",
     }
-    /// Whose words a message is.
+    /// The author of a message.
     MessageRole: "message role" {
         User = "user": "A person's, or another node's.",
         Assistant = "assistant": "The agent's.",
         System = "system": "This program's.",
     }
-    /// How an agent's message ended, where that has to be said.
+    /// How an agent's message ended, if that is reported.
     FinalStatus: "final status" {
         Final = "final": "As it should.",
         Interrupted = "interrupted": "In the middle.",
@@ -177,7 +177,7 @@ words! {
 }
 
 impl RunStatus {
-    /// Whether a run of this status holds its nodes' branches.
+    /// True if a run of this status holds its nodes' branches.
     pub fn holds(self) -> bool {
         match self {
             Self::Running => false,

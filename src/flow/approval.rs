@@ -1,7 +1,8 @@
-//! Approvals: questions of the kernel that hold the call which they are about.
+//! Approvals: questions of the kernel that hold the tool call that they are about.
 //!
-//! An approval's id is its question's; `approve`, `deny` and `modify` are what it offers, and the text of the last is the
-//! arguments that are wanted instead, as a JSON object. Implements N8 (what is asked, what an answer means).
+//! An approval has its question's id. The question offers `approve`, `deny` and `modify`; the text of a
+//! `modify` answer holds the arguments that are wanted instead, as a JSON object. Implements N8 (what is
+//! asked, what an answer means).
 
 use crate::agents::Decision;
 use crate::contract::event::ToolCall;
@@ -12,29 +13,31 @@ use serde_json::{Map, Value};
 
 /// The trailer of a question that is an approval: the call, as JSON on one line.
 pub const TOOL: &str = "dwp-flow-tool";
-/// What is offered: the call as it is, none, another.
+/// The choices that an approval offers.
 pub const CHOICES: [&str; 3] = [APPROVE, DENY, MODIFY];
-/// The call is made as it was proposed.
+/// The choice to make the call as it was proposed.
 pub const APPROVE: &str = "approve";
-/// The call is not made.
+/// The choice not to make the call.
 pub const DENY: &str = "deny";
-/// The call is made with the arguments that the answer's text holds.
+/// The choice to make the call with the arguments that the answer's text holds.
 pub const MODIFY: &str = "modify";
 
-/// Most bytes of what a question says first: who, and which tool.
+/// Most bytes of the question's first line, which names the node and the tool.
 const HEAD_MAX: usize = 1 << 10;
 /// Most bytes of the arguments in a question's text.
 const TEXT_MAX: usize = 16 << 10;
-/// Most bytes of one text in it: the first of these with which all of them fit.
+/// The lengths, in bytes, to which each text among the arguments may be cut: the first with which all of the
+/// arguments fit is taken.
 const SHORTENED: [usize; 4] = [4096, 1024, 256, 64];
 
-/// The question's trailers.
+/// Returns the trailers of the question about a call.
 pub fn trailers(call: &ToolCall) -> Vec<Trailer> {
     serde_json::to_vec(call).map(|call| Trailer::new(TOOL, call)).into_iter().collect()
 }
 
-/// The question's text: its first line says which tool, the rest with what. Long texts among the arguments are shortened,
-/// each with its length, so that none hides another; where there are too many for that, it is said before them.
+/// Returns the question's text: its first line names the tool, the rest are the arguments. Long texts among
+/// the arguments are shortened and say their length, so that none pushes another out of sight. If the
+/// arguments are too many even then, the text says so before it shows the beginning of them.
 pub fn text(call: &ToolCall, who: &str) -> String {
     let head = escape_block(format!("may {who} call {}?\n\n", call.name).as_bytes());
     let shown = |most: usize| {
@@ -54,7 +57,8 @@ pub fn text(call: &ToolCall, who: &str) -> String {
     }
 }
 
-/// The first bytes of a text, and how many there are.
+/// Returns the beginning of a text, at most `most` bytes of it, followed by the text's length if some was cut
+/// off.
 fn start(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
@@ -63,7 +67,8 @@ fn start(text: &str, most: usize) -> String {
     format!("{}[of {} bytes]", &text[..end], text.len())
 }
 
-/// A value with no text in it that is longer; `None` where two of its keys would be one.
+/// Returns the value with every text in it cut to `most` bytes; `None` where two keys of an object would
+/// become the same.
 fn shortened(value: &Value, most: usize) -> Option<Value> {
     Some(match value {
         Value::String(text) => start(text, most).into(),
@@ -85,7 +90,7 @@ fn object(all: &Map<String, Value>, most: usize) -> Option<Map<String, Value>> {
     Some(shorter)
 }
 
-/// What an answer means. A wish that can't be read is no yes.
+/// Returns what an answer means. Wanted arguments that can't be read are a denial.
 pub fn decision(answer: &Letter) -> Decision {
     let said = answer.text.trim();
     match answer.choice.as_deref() {

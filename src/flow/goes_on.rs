@@ -1,7 +1,8 @@
-//! How a node goes on that waits: in AUTO by itself, after a person resumed it from where it went in a circle.
+//! How a waiting node goes on: by itself in AUTO, or once a person has resumed it after `route` left it
+//! blocked.
 //!
-//! One commit on the very head that was looked at: where that has moved, the node has gone on otherwise, and is left as it
-//! is. Implements N10 (switching to AUTO), N11 (resuming).
+//! The change is one commit on the very head that was judged. If the branch has moved since, the node went on
+//! in another way, and is left as it is. Implements N10 (switching to AUTO), N11 (resuming).
 
 use super::{FlowError, Flows, Kept};
 use crate::contract::flow::Mutation;
@@ -18,10 +19,11 @@ use crate::protocol::message::{Message, Trailer};
 use crate::runner::Tip;
 use crate::store::Commit;
 
-/// How many commits of a branch are looked through for its last turn.
+/// How many commits of a branch are searched for its last turn.
 const LOOK_BACK: usize = 10_000;
 
-/// True for a head in which a node waits since what followed from its turn said so: it went in a circle, or too far.
+/// True for a head on which a node waits because `route` judged that it went in a circle, or too far without
+/// a person.
 fn waits_for_a_person(tip: &Tip) -> bool {
     let Some(event) = &tip.event else { return false };
     let is = |state: Option<&str>, word| state == Some(word);
@@ -31,7 +33,8 @@ fn waits_for_a_person(tip: &Tip) -> bool {
 }
 
 impl Flows<'_, '_> {
-    /// What a flow is told when it is resumed: up to which turn its nodes' circles were seen.
+    /// Returns the mutations with which a flow is resumed. For each node that `route` left blocked they
+    /// record its last turn, up to which a person has seen the circle.
     pub fn unstall(&self, kept: &Kept) -> Result<Vec<Mutation>, FlowError> {
         let mut seen = Vec::new();
         for (id, file) in kept.flow.nodes.iter().filter(|(_, file)| super::nodes::owns(&kept.flow, file)) {
@@ -44,7 +47,7 @@ impl Flows<'_, '_> {
         Ok(seen)
     }
 
-    /// The run id of the last turn that ended below a commit.
+    /// Returns the run id of the newest turn that ended at or below a commit; `None` where there is none.
     fn last_turn(&self, head: &Commit) -> Result<Option<String>, FlowError> {
         let mut commit = head.clone();
         for _ in 0..LOOK_BACK {
@@ -59,8 +62,9 @@ impl Flows<'_, '_> {
         Ok(None)
     }
 
-    /// Lets a node go on: one that waits for a person is set idle where it is `resumed`, and an orchestrator that has had
-    /// a turn goes on by itself in AUTO. Returns the commit that says so.
+    /// Lets a node go on. If `resumed`, a node that waits for a person is set idle; in AUTO an orchestrator
+    /// has its next turn instead, and so has an idle orchestrator that has had a turn before. Returns the
+    /// commit that says so; `None` where the node is left as it is.
     pub fn go_on(&self, kept: &Kept, node: NodeId, resumed: bool) -> Result<Option<ObjectId>, FlowError> {
         let Some(branch) = kept.branch(node) else { return Ok(None) };
         let Some(tip) = self.runner.fresh_tip(&branch)? else { return Ok(None) };

@@ -1,9 +1,9 @@
-//! Handoffs as messages of the kernel, and back: an envelope is a message of kind `handoff`.
+//! Handoffs as the kernel's messages, and back: an envelope travels as a message of kind `handoff`.
 //!
-//! The message's text is the payload's, for a user who reads a branch without knowing flows; the rest of the envelope is one
-//! trailer. The message's id is the envelope's, and its attached commit the sender's outcome. A message of that kind without a
-//! readable trailer, or one that the node which it names did not send, is a text like any other, of who sent it: no words are
-//! lost for it. Implements N6 (what a handoff is).
+//! The message's text is the payload's, for a user who reads a branch without knowing flows; one trailer
+//! holds the rest of the envelope. The message has the envelope's id, and its attached commit is the sender's
+//! outcome. If the trailer can't be read, or the node that it names did not send the message, the message
+//! counts as ordinary text from its sender, so that no words are lost. Implements N6 (what a handoff is).
 
 use super::senders::Senders;
 use crate::contract::edge::{Envelope, Payload};
@@ -19,7 +19,8 @@ use crate::runner::talk::send::Sending;
 /// The trailer that holds an envelope, as JSON on one line, without its text.
 pub const ENVELOPE: &str = "dwp-flow-envelope";
 
-/// The message that an envelope is, with the sender's work; none where its id is not one that a message can have.
+/// Returns the message that carries an envelope, with the sender's work; `None` where the envelope's id is
+/// not one that a message can have.
 pub fn sending(envelope: &Envelope, work: Option<ObjectId>) -> Option<Sending> {
     let bare = Envelope {
         payload: Payload { message: String::new(), ..envelope.payload.clone() },
@@ -34,7 +35,7 @@ pub fn sending(envelope: &Envelope, work: Option<ObjectId>) -> Option<Sending> {
     })
 }
 
-/// Why no message can be what an envelope says; none where one can.
+/// Returns why no message can carry an envelope; `None` where one can.
 pub fn objection(envelope: &Envelope) -> Option<String> {
     let Some(Sending { kind, id: Some(id), text, trailers, attach }) = sending(envelope, None) else {
         return Some("its id is no message's".to_owned());
@@ -54,8 +55,8 @@ pub fn objection(envelope: &Envelope) -> Option<String> {
     letter.message().err().map(|why| why.to_string())
 }
 
-/// The envelope of a message to that node, from its id, the work that it brings, its trailers' values and its text; none where
-/// no node sent it.
+/// Returns the envelope of a message to the node `to`, read from the message's id, the work that it brings,
+/// its trailers and its text; `None` where no node sent it.
 pub fn envelope<'a>(
     senders: &Senders<'_>,
     (id, to): (Name, NodeId),
@@ -65,14 +66,15 @@ pub fn envelope<'a>(
 ) -> Option<Envelope> {
     let (_, raw) = trailers.into_iter().filter(|(key, _)| *key == ENVELOPE).last()?;
     let mut envelope: Envelope = serde_json::from_slice(raw).ok()?;
-    // What the message is by its ref counts: no trailer makes it another's.
+    // The id and the receiver are those of the message's ref, so that no trailer makes it another message.
     envelope.id = PayloadId::of_message(id);
     envelope.to_node_id = to;
     envelope.payload.message = text.to_owned();
     senders.vouch(envelope, work)
 }
 
-/// A message to a node as the projection takes it; none for an answer, which belongs to its question.
+/// Returns a message to a node as the projection takes it; `None` for an answer, which belongs to its
+/// question.
 pub fn heard(letter: &Letter, to: NodeId, senders: &Senders<'_>) -> Option<Heard> {
     if letter.kind.is_answer() {
         return None;

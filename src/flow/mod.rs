@@ -1,8 +1,9 @@
-//! Flows in Git: their refs, their nodes' branches, turns, and what follows from them.
+//! Flows in Git: their refs, the branches of their nodes, turns, and what follows from turns.
 //!
-//! A flow is a commit under `refs/aynig/flows/<id>`; what may be done to it is the room `contract`'s, as pure functions.
-//! [`Flows`] reads and changes it by compare-and-swap ([`store`]); a node is a branch ([`nodes`]). Nothing is kept
-//! anywhere else, so a flow survives what Git survives. Implements N1 and N3 over the rooms below.
+//! A flow is a commit under `refs/aynig/flows/<id>`; the pure functions of the module `contract` say what may
+//! be done to it. [`Flows`] reads and changes it by compare-and-swap ([`store`]); a node is a branch
+//! ([`nodes`]). Nothing is kept anywhere else, so a flow survives whatever Git survives. Implements N1 and N3
+//! over the modules below.
 
 pub mod approval;
 pub mod goes_on;
@@ -25,7 +26,7 @@ use crate::store::files::NoFiles;
 use crate::store::{RefName, StoreError};
 pub use store::{Flows, Kept};
 
-/// Why nothing was done about a flow.
+/// Why a flow was not read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum FlowError {
     /// No flow has this name or id.
@@ -34,57 +35,55 @@ pub enum FlowError {
     /// Several flows have this name.
     #[error("'{name}' are several flows: {}", ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     Several {
-        /// The name.
+        /// The name that was asked for.
         name: String,
-        /// They.
+        /// The ids of the flows that have it.
         ids: Vec<RunId>,
     },
-    /// What is in a flow's place can't be read.
+    /// A ref below `refs/aynig/flows/` holds what can't be read as a flow.
     #[error("flow '{name}' cannot be read: {why}")]
     Unreadable {
         /// The ref's last part.
         name: String,
-        /// Why.
         why: String,
     },
-    /// It is of another version of the contract than this program speaks.
+    /// The flow is of another version of the contract than this program speaks.
     #[error("flow '{name}' is not changed: {why}")]
     OtherVersion {
-        /// What it calls itself, or the ref's last part.
+        /// What the flow calls itself, or the ref's last part.
         name: String,
-        /// Which it says, and which is spoken.
+        /// Which version the flow says, and which one this program speaks.
         why: String,
     },
-    /// The change is refused by its name.
+    /// The change is against a rule, which the error names.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// A branch is no flow's node.
+    /// No flow has the branch as its node.
     #[error("'{0}' is no node of a flow")]
     NoNode(RefName),
-    /// There is nothing to interrupt.
+    /// The node has no turn under way that could be interrupted.
     #[error("'{0}' has no turn under way")]
     NotRunning(RefName),
-    /// Branches are checked out, so that they can't be taken away.
+    /// A branch is checked out, so it can't be deleted.
     #[error("'{branch}' is checked out in '{}'", place.display())]
     CheckedOut {
-        /// The branch.
         branch: RefName,
-        /// Where.
+        /// The worktree in which it is checked out.
         place: std::path::PathBuf,
     },
-    /// A template's name is none.
+    /// No template can have this name.
     #[error("'{0}' is no name of a template: letters, digits, '_' and '-'")]
     NoTemplateName(String),
     /// There is no such template.
     #[error("there is no template '{0}'")]
     NoTemplate(String),
-    /// It is this program's own.
+    /// The template is not one of the repository's own, so it can't be removed.
     #[error("template '{0}' is not the repository's own")]
     NotOwnTemplate(String),
-    /// The flow is changed by others all the time.
+    /// Other processes changed the flow each time that this one tried to.
     #[error("cannot change flow '{0}': others were quicker, again and again")]
     Raced(String),
-    /// The commits of messages and questions, and what is beneath.
+    /// An error of messages and questions, of the runner, or of the store.
     #[error(transparent)]
     Talk(#[from] TalkError),
 }

@@ -1,8 +1,9 @@
-//! Nodes as branches: how one begins, what its head says of it, and which are a flow's own.
+//! Nodes as branches: how a node's branch begins, what its head says of the node, and which branches are a
+//! flow's own.
 //!
-//! A node's branch begins at the flow's base with one commit, in state `idle`, which takes messages, and names its flow and
-//! node. What the node does is read from its head and stored nowhere else. A branch outside `flow/<slug>/` is no
-//! flow's, whatever a flow's files say. Implements N3.
+//! A node's branch begins at the flow's base with one commit, which is in state `idle`, accepts messages, and
+//! names its flow and node. What the node does is read from the branch's head and stored nowhere else. A
+//! branch outside of `flow/<slug>/` is not the flow's, whatever the flow's files say. Implements N3.
 
 use super::{FlowError, Flows, Kept};
 use crate::contract::flow::{Flow, NodeFile, branch_of};
@@ -20,7 +21,8 @@ use crate::runner::talk::inbox::Waiting;
 use crate::store::{Commit, RefChange, RefName, Swap, swap};
 use std::cell::RefCell;
 
-/// What the head of a node's branch says of the node; `asks`: a person is asked something there.
+/// Returns what the head of a node's branch says of the node; `asks` says that a question waits there for a
+/// person.
 pub fn status_of(tip: Option<&Tip>, asks: bool) -> NodeStatus {
     let Some(event) = tip.and_then(|tip| tip.event.as_ref()) else { return NodeStatus::Failed };
     let Some(state) = event.state_name() else { return NodeStatus::Failed };
@@ -28,7 +30,7 @@ pub fn status_of(tip: Option<&Tip>, asks: bool) -> NodeStatus {
         _ if asks => NodeStatus::Blocked,
         _ if event.is_working() => NodeStatus::Running,
         "blocked" => NodeStatus::Blocked,
-        // Canceled is what a person did: the node waits for the next message.
+        // A person canceled the turn, not the node, which waits for the next message.
         "canceled" => NodeStatus::Idle,
         _ if goes_wrong(event) => NodeStatus::Failed,
         TURN | ROUTE => NodeStatus::Running,
@@ -37,7 +39,7 @@ pub fn status_of(tip: Option<&Tip>, asks: bool) -> NodeStatus {
 }
 
 impl Flows<'_, '_> {
-    /// The flow and the node of a branch.
+    /// Returns the flow and the node of a branch.
     ///
     /// # Errors
     /// [`FlowError::NoNode`].
@@ -52,14 +54,15 @@ impl Flows<'_, '_> {
         let kept = self.all()?.into_iter().filter_map(|listed| listed.read.ok());
         let mut found: Vec<(Kept, NodeId)> = kept.filter_map(own).collect();
         if found.len() > 1 {
-            // Another flow may name it, too: it belongs to the one that it was made for.
+            // Another flow's files may name the branch too: it belongs to the flow that it was made for.
             let tip = self.runner.read_tip(branch)?.ok_or_else(none)?;
             found.retain(|(kept, _)| self.runner.is_born_of(&tip.commit, &[kept.id.to_string()]));
         }
         found.pop().ok_or_else(none)
     }
 
-    /// The branch that a new node of this name has: see [`branch_of`].
+    /// Returns the name of the branch that a new node of this name gets; see [`branch_of`]. A branch that was
+    /// made for this very node before counts as free.
     pub fn branch_for(&self, kept: &Kept, node: NodeId, name: &str) -> Result<String, FlowError> {
         let there = self.runner.store.scan("refs/heads/")?;
         let failed = RefCell::new(None);
@@ -78,7 +81,8 @@ impl Flows<'_, '_> {
         failed.into_inner().map_or(Ok(branch), Err)
     }
 
-    /// Takes away what waits for a branch, and says what that was. What was delivered meanwhile is not in it.
+    /// Deletes the messages that wait for a branch, and returns them. A message that was delivered meanwhile
+    /// is not among them.
     pub fn drop_inbox(&self, branch: &RefName) -> Result<Vec<Waiting>, FlowError> {
         let (mut dropped, by) = (Vec::new(), self.runner.signature());
         for waiting in self.runner.inbox(branch, None, &|_, _| false)? {
@@ -88,8 +92,8 @@ impl Flows<'_, '_> {
         Ok(dropped)
     }
 
-    /// Takes away what asked a turn to end without a text, where its asker was killed: it is no message to a node that
-    /// has none.
+    /// Deletes interrupts that bring neither a text nor work. One is left over if the process that sent it
+    /// was killed; to a node that has no turn to end it is no message.
     pub fn drop_bare_interrupts(&self, branch: &RefName) -> Result<(), FlowError> {
         let (kind, by) = (Kind::new(Kind::INTERRUPT).ok(), self.runner.signature());
         for waiting in self.runner.inbox(branch, kind.as_ref(), &|_, _| false)? {
@@ -100,8 +104,8 @@ impl Flows<'_, '_> {
         Ok(())
     }
 
-    /// Of a change of a flow what it makes of branches: those of new nodes, and those that were left by one that never
-    /// came to be.
+    /// Returns the changes of branches that a change of a flow needs: branches of new nodes are created, and
+    /// those that were left by nodes which never came to be are deleted.
     pub(super) fn branches_of(&self, before: &Flow, after: &Kept) -> Result<Vec<RefChange>, FlowError> {
         let mut changes = Vec::new();
         let new = after.flow.nodes.iter().filter(|(id, _)| !before.nodes.contains_key(*id));
@@ -122,8 +126,9 @@ impl Flows<'_, '_> {
         Ok(changes)
     }
 
-    /// Branches that were made for nodes which this flow does not have. One that is `wanted` was made by another
-    /// process since it was looked for: it is not taken away, and our creation of it is the one that loses.
+    /// Returns deletions of the branches that were made for nodes which this flow does not have. A branch
+    /// that is also `wanted` was made by another process since this one looked for it: it is not deleted, so
+    /// that our creation of it is what fails.
     fn left(&self, kept: &Kept, wanted: &[RefChange]) -> Result<Vec<RefChange>, FlowError> {
         let mut left = Vec::new();
         for (name, head) in self.runner.store.scan(&format!("refs/heads/flow/{}/", kept.flow.run.slug))? {
@@ -141,7 +146,8 @@ impl Flows<'_, '_> {
         Ok(self.born(kept, &self.runner.store.read_commit(head)?) == Some(node))
     }
 
-    /// The node that a commit is the first one of, where nothing was done on its branch yet.
+    /// Returns the node whose branch begins with this commit; `None` for any other commit. A head for which
+    /// there is a node shows that nothing was done on its branch yet.
     fn born(&self, kept: &Kept, commit: &Commit) -> Option<NodeId> {
         let event = Event::in_message(&commit.message)?;
         let text = |key| event.message.last(key).and_then(|value| std::str::from_utf8(value).ok());
@@ -151,7 +157,7 @@ impl Flows<'_, '_> {
         text(NODE).filter(|_| fresh).and_then(|id| NodeId::parse(id).ok())
     }
 
-    /// The first commit of a node's branch.
+    /// Writes the first commit of a node's branch.
     fn write_birth(&self, kept: &Kept, id: NodeId, node: &NodeFile) -> Result<ObjectId, FlowError> {
         let store = &self.runner.store;
         let base = kept.flow.run.base.parse::<ObjectId>();

@@ -1,8 +1,9 @@
-//! What a turn left: the commit that ended it, read back by the code that routes it, judges it, or shows it.
+//! What a turn left: the commit that ended it, read back by the code that routes, judges or shows it.
 //!
-//! A turn declares the state `route`; its subject is the summary, its body the final text, and everything else that
-//! follows from it stands in trailers, so that one commit tells all of it, on any clone. What a later version or a foreign
-//! hand wrote there is passed by or said, never guessed at. Implements N4 (the declaration), N5 (what it is read for).
+//! A turn declares the state `route`. The commit's subject is the turn's summary, its body is the final text,
+//! and everything else that follows from the turn is in trailers, so that one commit tells all of it in any
+//! clone. What a later version or a pusher wrote there and this program can't read is skipped or reported,
+//! never guessed at. Implements N4 (the declaration), N5 (what it is read for).
 
 use crate::contract::event::ToolCall;
 use crate::contract::id::TurnId;
@@ -19,21 +20,23 @@ use crate::store::{Commit, Store, StoreError};
 
 /// The state of a node that waits for a person.
 pub const BLOCKED: &str = "blocked";
-/// The trailer of one call of a tool that `route` is to perform: the call as JSON, on one line.
+/// The trailer of one tool call that `route` is to perform: the call as JSON, on one line.
 pub const CALL: &str = "dwp-flow-call";
-/// The trailer of what a person said to a call whose program was gone: a JSON text, on one line. `route` says it to the node.
+/// The trailer of a person's answer that the program of the call did not hear: a JSON string, on one line.
+/// `route` sends it to the node.
 pub const ANSWER: &str = "dwp-flow-answer";
-/// The same of what was refused to a program that has no session in which it could be told.
+/// The trailer of a refusal to a program that has no session in which it could be told. It has the form of
+/// [`ANSWER`], and `route` sends it to the node as well.
 pub const REFUSED: &str = "dwp-flow-refused";
 /// The trailer that says how a turn ended, where it did not end well: `interrupted` or `failed`.
 pub const ENDED: &str = "dwp-turn";
-/// The trailer of the session that goes on.
+/// The trailer of the session with which the node's next turn goes on.
 pub const SESSION: &str = "dwp-session";
-/// The trailer of what the final text can be compared by.
+/// The trailer of the hash by which final texts of turns are compared.
 pub const OUTPUT_HASH: &str = "dwp-output-hash";
-/// The trailer of what the turn's changes can be compared by; missing where it changed nothing.
+/// The trailer of the hash by which changes of turns are compared; missing where the turn changed nothing.
 pub const DIFF_HASH: &str = "dwp-diff-hash";
-/// The trailer of what a verification that failed can be compared by.
+/// The trailer of the hash by which failed verifications are compared.
 pub const VERIFICATION: &str = "dwp-verification";
 /// Most calls that are read of one turn.
 pub const CALLS_MAX: usize = 64;
@@ -41,50 +44,51 @@ pub const CALLS_MAX: usize = 64;
 /// A turn that is over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The commit that says so.
+    /// The commit that ended the turn.
     pub commit: ObjectId,
-    /// When it was written.
+    /// When that commit was written.
     pub at: Time,
-    /// The turn: the kernel's run id.
+    /// The turn's id, which is the kernel's run id.
     pub turn: TurnId,
-    /// What the turn answered.
+    /// The trigger: the commit that the turn answered.
     pub trigger: Option<ObjectId>,
-    /// How many dispatches led to it.
+    /// How many dispatches led to the turn.
     pub hop: u32,
-    /// How it ended.
+    /// How the turn ended.
     pub ended: Ended,
-    /// Its first line.
+    /// The summary: the commit's subject, as one line.
     pub summary: String,
-    /// Its final text.
+    /// The final text: the commit's body.
     pub text: String,
-    /// The session that goes on.
+    /// The session with which the node's next turn goes on.
     pub session: Option<String>,
-    /// What it wants done; of a call that can't be read, why.
+    /// The calls that `route` is to perform; for a call that can't be read, why not.
     pub calls: Vec<Result<ToolCall, String>>,
-    /// What people answered that its program did not hear.
+    /// The answers of people that the turn's program did not hear.
     pub answers: Vec<String>,
-    /// What was refused that its program could not be told.
+    /// The refusals that the turn's program could not be told.
     pub refused: Vec<String>,
-    /// What it can be compared with other turns by.
+    /// What the turn is compared with other turns by, to find a circle.
     pub signals: Signals,
-    /// What it used.
+    /// The tokens and the cost of the turn.
     pub usage: Vec<Usage>,
 }
 
 impl Outcome {
-    /// The turn that this commit ended; none where it ended none.
+    /// Reads the turn that this commit ended; `None` where it ended none.
     pub fn of(commit: &Commit) -> Option<Self> {
         let event = Event::of(Message::parse(&commit.message))?;
         Self::read(commit, &event)
     }
 
-    /// When what it answered was written: with its calls' ids this makes the ids of what they send.
+    /// Returns when the turn's trigger was written; where that is not known, when the turn ended. The ids of
+    /// the messages that the turn's calls send are made from this time and the calls' ids.
     pub fn began(&self, store: &dyn Store) -> Result<Time, StoreError> {
         let trigger = self.trigger.map(|trigger| store.read_commit(trigger)).transpose()?;
         Ok(trigger.and_then(|trigger| trigger.committed).map_or(self.at, Time::from_seconds))
     }
 
-    /// The same, of a commit whose event was read.
+    /// Reads the turn as [`Outcome::of`] does, from a commit whose event was read already.
     pub fn read(commit: &Commit, event: &Event) -> Option<Self> {
         let turn = TurnId::parse(event.run_id()?).ok()?;
         let of_turn = event.origin_state().is_some_and(|state| state.as_str() == TURN);

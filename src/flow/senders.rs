@@ -1,8 +1,9 @@
-//! Whose a handoff is: the node's whose turn called for it, as that node's own branch says.
+//! Which node sent a handoff: the one whose turn called for it, as that node's own branch proves.
 //!
-//! Whoever may push can write a message that calls itself a node's handoff, and so can an agent that sends one by itself. It is one
-//! where the work that it brings is an outcome on that node's branch, and its id is made from a call of that very turn (N5):
-//! `route` judged the edge then, and sends no other. Anything else is a message, of who sent it. Implements N6 (who hands over).
+//! Any pusher can write a message that calls itself a node's handoff, and so can an agent that sends a
+//! message by itself. It is a handoff only if the work that it brings is an outcome on that node's branch and
+//! its id is made from a call of that very turn (N5): `route` judged the edge then, and sends no other.
+//! Anything else counts as an ordinary message from its sender. Implements N6 (who hands over).
 
 use super::outcome::Outcome;
 use crate::contract::edge::Envelope;
@@ -14,14 +15,14 @@ use std::cell::RefCell;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-/// The nodes of a flow, as those who hand something over.
+/// The nodes of a flow, as possible senders of handoffs.
 pub struct Senders<'s> {
     store: &'s dyn Store,
     flow: &'s Flow,
     lines: RefCell<HashMap<NodeId, Line>>,
 }
 
-/// A node's branch, as far as it was looked at: from its head down.
+/// What was read of a node's branch so far, from its head down.
 #[derive(Default)]
 struct Line {
     met: HashSet<ObjectId>,
@@ -30,19 +31,19 @@ struct Line {
 }
 
 impl<'s> Senders<'s> {
-    /// The nodes of this flow.
+    /// Prepares to judge handoffs of this flow's nodes.
     pub fn new(store: &'s dyn Store, flow: &'s Flow) -> Self {
         Self { store, flow, lines: RefCell::default() }
     }
 
-    /// The envelope as it counts, of a message that brings this work: none where the node that it names did not send it. What
-    /// can't be read is no proof.
+    /// Returns the envelope, with the outcome's time as its own, of a message that brings this work; `None`
+    /// where the node that the envelope names did not send it. What can't be read proves nothing.
     pub fn vouch(&self, envelope: Envelope, work: Option<ObjectId>) -> Option<Envelope> {
         let outcome = self.sent(&envelope, work?).ok().flatten()?;
         Some(Envelope { created_at: outcome.at, ..envelope })
     }
 
-    /// The outcome of the turn that sent it.
+    /// Returns the outcome of the turn that sent the envelope; `None` where no turn of the named node did.
     fn sent(&self, envelope: &Envelope, work: ObjectId) -> Result<Option<Outcome>, StoreError> {
         let Some(outcome) = Outcome::of(&self.store.read_commit(work)?) else { return Ok(None) };
         let began = outcome.began(self.store)?;
@@ -51,8 +52,8 @@ impl<'s> Senders<'s> {
         Ok(if called && self.is_on_branch(envelope.from_node_id, work)? { Some(outcome) } else { None })
     }
 
-    /// Whether a commit is one of a node's branch. Of a remote's it may have been heard of before the branch was: then the
-    /// branch is asked for, once.
+    /// True if a commit is on a node's branch. A handoff may have been fetched from a remote before the
+    /// branch was, so if the commit is not found, the branch is fetched once more.
     fn is_on_branch(&self, node: NodeId, commit: ObjectId) -> Result<bool, StoreError> {
         let Some(file) = self.flow.nodes.get(&node) else { return Ok(false) };
         let branch = RefName::branch(&file.branch);

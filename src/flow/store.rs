@@ -1,10 +1,11 @@
-//! Flows as refs: read, and changed by compare-and-swap.
+//! Flows as refs: they are read, and changed by compare-and-swap.
 //!
-//! A change is read, applied, written as one commit a mutation, and swapped in; who loses the race reads again and
-//! applies it again, so two who change one flow at once both land. New nodes' branches are made in the same transaction;
-//! in files branches move first, and one that is made for a node which the flow does not have yet is made use of when
-//! that node is added again, or taken away by the next who adds one. What was pushed there and is no flow is named, and
-//! hides no other. Implements N1.
+//! A change reads the flow, applies its mutations, writes one commit for each, and swaps the ref. A process
+//! that loses the race reads again and applies them again, so if two processes change one flow at once, both
+//! changes land. The branches of new nodes are created in the same transaction. Where refs are files,
+//! branches move first: a branch whose node did not get into the flow is used when that node is added again,
+//! or deleted by the next process that adds a node. A ref that was pushed and holds no flow is reported by
+//! its name, and hides no other flow. Implements N1.
 
 use super::FlowError;
 use crate::contract::flow::{Flow, Mutation, NewRun, apply, create};
@@ -22,56 +23,54 @@ use crate::store::files::{Read, read_files, write_files};
 use crate::store::{Expected, RefChange, RefName, RemoteFailure, StoreError, Swap, swap};
 use std::time::Duration;
 
-/// How often a change is tried that others were quicker than.
+/// How often a change is tried, if other processes are quicker each time.
 const TRIES: usize = 500;
 
 /// The flows of a repository, or of its remote.
 #[derive(Clone, Copy)]
 pub struct Flows<'f, 'r> {
-    /// What reads and writes there.
+    /// The runner that reads and writes the flows.
     pub runner: &'f Runner<'r>,
 }
 
 /// A flow as it was read.
 #[derive(Debug, Clone)]
 pub struct Kept {
-    /// Its id.
     pub id: RunId,
-    /// Its commit.
+    /// The commit that the flow's ref held.
     pub commit: ObjectId,
-    /// What it says.
+    /// The flow's content.
     pub flow: Flow,
     files: Read,
 }
 
 impl Kept {
-    /// The branch of a node.
+    /// Returns the branch of a node; `None` where the flow has no such node.
     pub fn branch(&self, node: NodeId) -> Option<RefName> {
         self.flow.nodes.get(&node).map(|node| RefName::branch(&node.branch))
     }
 }
 
-/// The ref of a flow.
+/// Returns the ref of a flow.
 pub fn ref_of(id: RunId) -> RefName {
     RefName::new([FLOWS, id.to_string().as_bytes()].concat())
 }
 
-/// What is in a flow's place.
+/// One ref below `refs/aynig/flows/`.
 #[derive(Debug)]
 pub struct Listed {
-    /// The ref.
     pub name: RefName,
-    /// The flow, or why it is none.
+    /// The flow, or why the ref holds none.
     pub read: Result<Kept, FlowError>,
 }
 
 impl<'f, 'r> Flows<'f, 'r> {
-    /// Those that this runner sees.
+    /// Gives access to the flows that this runner sees.
     pub fn new(runner: &'f Runner<'r>) -> Self {
         Self { runner }
     }
 
-    /// All of them, as they are now, by their creation.
+    /// Returns all flows as they are now, in the order of their creation; what can't be read comes first.
     pub fn all(&self) -> Result<Vec<Listed>, FlowError> {
         self.runner.store.hear_shared(&[FLOWS])?;
         let scan = self.runner.store.scan_all(&String::from_utf8_lossy(FLOWS))?;
@@ -90,7 +89,7 @@ impl<'f, 'r> Flows<'f, 'r> {
         let id = id.ok_or_else(|| FlowError::bad(name, "its name is no id"))?;
         let store = &*self.runner.store;
         let read = store.read_commit(commit)?;
-        // A pusher could put other words before an agent.
+        // An unsigned flow could bring a pusher's words before an agent.
         if !self.runner.is_vouched(name, commit, &Message::parse(&read.message))? {
             return Err(FlowError::bad(name, "it is not signed"));
         }
@@ -103,7 +102,7 @@ impl<'f, 'r> Flows<'f, 'r> {
         Ok(Kept { id, commit, flow, files })
     }
 
-    /// The flow of this id.
+    /// Reads the flow of this id.
     ///
     /// # Errors
     /// [`FlowError::NoFlow`], [`FlowError::Unreadable`].
@@ -115,7 +114,8 @@ impl<'f, 'r> Flows<'f, 'r> {
         }
     }
 
-    /// The flow that a person means, by its name in any case, by its id, or by the folder of its branches.
+    /// Finds the flow that a user means, by its name in any case, by its id, or by the folder of its
+    /// branches.
     ///
     /// # Errors
     /// [`FlowError::NoFlow`], [`FlowError::Several`], [`FlowError::Unreadable`].
@@ -151,12 +151,12 @@ impl<'f, 'r> Flows<'f, 'r> {
         }
     }
 
-    /// Now, as a flow's files have it.
+    /// Returns the time now, in the form that a flow's files have.
     pub fn now(&self) -> Time {
         Time(i64::try_from(self.runner.clock.millis()).unwrap_or(i64::MAX))
     }
 
-    /// Makes a flow.
+    /// Creates a flow.
     ///
     /// # Errors
     /// [`FlowError::Refused`] where its name is taken.
@@ -173,7 +173,8 @@ impl<'f, 'r> Flows<'f, 'r> {
         if !self.swap(change, &[])? {
             return Err(FlowError::Raced(new.id.to_string()));
         }
-        // Of two that were made under one name at once, each sees the other here, or one does and was the later.
+        // Two processes may create flows of one name at once. Either each sees the other's flow now, or only
+        // the one that came later does; the flow with the larger id gives way.
         let name = kept.flow.run.name.to_lowercase();
         let same = |other: &Kept| other.flow.run.name.to_lowercase() == name && other.id < kept.id;
         if others()?.iter().any(same) {
@@ -183,8 +184,8 @@ impl<'f, 'r> Flows<'f, 'r> {
         Ok(kept)
     }
 
-    /// Changes a flow: `wanted` says what is to be done to it as it was read, and is asked again after a lost race.
-    /// Returns it as it is then; where nothing changes nothing is written.
+    /// Changes a flow. `wanted` says what to do to the flow as it was read, and is called again after a lost
+    /// race. Returns the flow as it is afterwards; if nothing changes, nothing is written.
     ///
     /// # Errors
     /// Those of `wanted`; [`FlowError::Refused`], with nothing written.
@@ -196,7 +197,7 @@ impl<'f, 'r> Flows<'f, 'r> {
     ) -> Result<Kept, FlowError> {
         for tries in 0..TRIES {
             if tries > 0 {
-                // The branches that there are may be what had changed.
+                // The branches may be what changed, so they are fetched anew.
                 self.runner.store.refresh()?;
             }
             let before = self.of_id(id)?;
@@ -216,7 +217,7 @@ impl<'f, 'r> Flows<'f, 'r> {
         Err(FlowError::Raced(id.to_string()))
     }
 
-    /// Takes a flow away as it is now.
+    /// Deletes a flow's ref; it is no error if there is none.
     pub fn delete(&self, id: RunId) -> Result<(), FlowError> {
         for _ in 0..TRIES {
             let name = ref_of(id);
@@ -228,7 +229,7 @@ impl<'f, 'r> Flows<'f, 'r> {
         Err(FlowError::Raced(id.to_string()))
     }
 
-    /// Writes the commits of these mutations, one after the other.
+    /// Writes one commit for each mutation that changes something, each on top of the one before.
     fn applied(&self, before: &Kept, mutations: &[Mutation], by: &Holder) -> Result<Kept, FlowError> {
         let mut now = before.clone();
         for mutation in mutations {
@@ -255,7 +256,7 @@ impl<'f, 'r> Flows<'f, 'r> {
         let tree = write_files(&*self.runner.store, &files, before)?;
         let trailers = vec![
             Dialect::Dwp.trailer(FROM, by),
-            // Two who do the same at once do not write the same commit.
+            // Keeps two processes that do the same at once from writing the same commit.
             Dialect::Dwp.trailer(RECOVERY_ID, uuid::Uuid::new_v4()),
         ];
         let message = Message::new(format!("flow: {line}"), "", trailers);
@@ -264,7 +265,7 @@ impl<'f, 'r> Flows<'f, 'r> {
         Ok((commit, read.map_err(|why| FlowError::tree(&ref_of(id), why))?))
     }
 
-    /// Moves a flow's ref together with others. False where one of them was not what it should be.
+    /// Moves a flow's ref together with other refs. False if one of them did not hold the expected value.
     pub(super) fn swap(&self, change: RefChange, others: &[RefChange]) -> Result<bool, FlowError> {
         let RefChange { name, expected, new } = &change;
         let (store, by, mut waits) = (&*self.runner.store, self.runner.signature(), 0);
@@ -293,7 +294,7 @@ impl<'f, 'r> Flows<'f, 'r> {
     }
 }
 
-/// A name from elsewhere, in a line of ours.
+/// Returns a name that came from elsewhere, made fit for a line of our own.
 fn shown(name: &str) -> String {
     crate::contract::shown::line(name.as_bytes())
 }

@@ -1,8 +1,9 @@
-//! Templates of roles: what a node is told that it is, by the name of its role.
+//! Templates of roles: the text that tells a node what it is, found by the name of its role.
 //!
-//! Five are this program's; the repository's own are files of `refs/aynig/templates`, one commit a change, and stand over
-//! those. A prompt is made from what is there when a turn begins. What can't be read there is as if it were not,
-//! and is named by the verb that lists or changes it. Implements N2a (templates).
+//! Five are this program's. The repository's own are files of `refs/aynig/templates`, one commit a change,
+//! and take precedence over those. A prompt is made from the templates that exist when the turn begins. If
+//! the ref can't be read, a turn goes on as if the repository had no templates, and the verb that lists or
+//! changes them reports it. Implements N2a (templates).
 
 use super::{FlowError, Flows};
 use crate::contract::shown;
@@ -16,12 +17,12 @@ use crate::store::files::{Bounds, Read, read_files, write_files};
 use crate::store::{Expected, RefChange, RefName};
 use std::collections::BTreeMap;
 
-/// Most bytes of a template, and most templates.
+/// The most templates, the most bytes of one, and the most bytes of all.
 const BOUNDS: Bounds = Bounds { files: 1000, file: 1 << 20, all: 64 << 20 };
-/// How often a change is tried that others were quicker than.
+/// How often a change is tried, if other processes are quicker each time.
 const TRIES: usize = 500;
 
-/// Those of this program, by their names.
+/// The templates of this program, by their names.
 const OWN: [(&str, &str); 5] = [
     ("implementer", include_str!("templates/implementer.md")),
     ("investigator", include_str!("templates/investigator.md")),
@@ -30,18 +31,17 @@ const OWN: [(&str, &str); 5] = [
     ("reviewer", include_str!("templates/reviewer.md")),
 ];
 
-/// A template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     /// The role that it is for.
     pub name: String,
-    /// Whose it is.
+    /// Whether the template is this program's or the repository's own.
     pub source: TemplateSource,
-    /// What it says.
+    /// The text that tells a node of this role what it is.
     pub text: String,
 }
 
-/// A name that a template can have.
+/// Refuses a name that no template can have.
 fn named(name: &str) -> Result<(), FlowError> {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     let ok = !name.is_empty() && name.len() <= 64 && name.bytes().all(fits);
@@ -52,7 +52,7 @@ fn path(name: &str) -> String {
     format!("{name}.md")
 }
 
-/// The repository's templates over this program's.
+/// Returns the repository's templates, and those of this program's whose names the repository does not use.
 fn over_own(files: Read) -> Vec<Template> {
     let own = OWN.iter().map(|(name, text)| Template {
         name: (*name).to_owned(),
@@ -70,12 +70,12 @@ fn over_own(files: Read) -> Vec<Template> {
 }
 
 impl Flows<'_, '_> {
-    /// All templates, by their names.
+    /// Returns all templates, sorted by their names.
     pub fn templates(&self) -> Result<Vec<Template>, FlowError> {
         Ok(over_own(self.template_files()?.1))
     }
 
-    /// The template of this name.
+    /// Returns the template of this name.
     ///
     /// # Errors
     /// [`FlowError::NoTemplate`], [`FlowError::NoTemplateName`].
@@ -85,9 +85,10 @@ impl Flows<'_, '_> {
         found.ok_or_else(|| FlowError::NoTemplate(name.to_owned()))
     }
 
-    /// What a node of this role is told that it is: its template, in any case; where there is none, the role's name alone.
+    /// Returns the text that tells a node of this role what it is: the template of that name in any case, or
+    /// a sentence with the name where there is none.
     pub fn role_text(&self, role: &str) -> Result<String, FlowError> {
-        // What a pusher put there keeps no node from its turn.
+        // Nothing that a pusher put there keeps a node from its turn.
         let own = match self.template_files() {
             Err(FlowError::Unreadable { .. }) => Read::default(),
             read => read?.1,
@@ -101,7 +102,7 @@ impl Flows<'_, '_> {
         })
     }
 
-    /// Writes one of the repository's own.
+    /// Writes one of the repository's own templates.
     pub fn set_template(&self, name: &str, text: &str, by: &Holder) -> Result<(), FlowError> {
         named(name)?;
         if text.len() as u64 > BOUNDS.file {
@@ -112,7 +113,7 @@ impl Flows<'_, '_> {
         self.change_templates(name, Some(text), by)
     }
 
-    /// Removes one of the repository's own.
+    /// Removes one of the repository's own templates.
     ///
     /// # Errors
     /// [`FlowError::NotOwnTemplate`].
@@ -153,7 +154,8 @@ impl Flows<'_, '_> {
         Err(FlowError::Raced("templates".to_owned()))
     }
 
-    /// The repository's own files, and the commit that has them.
+    /// Reads the repository's own template files, and the commit that has them; `None` where there is no such
+    /// commit.
     fn template_files(&self) -> Result<(Option<ObjectId>, Read), FlowError> {
         let name = RefName::new(TEMPLATES);
         let Some(at) = self.runner.store.tip(&name)? else { return Ok((None, Read::default())) };

@@ -1,10 +1,12 @@
 //! What a turn leaves, however it ends: a tree under `refs/aynig/turns/<run id>`.
 //!
-//! `prompt.full.txt` (what was sent) and `prompt.blocks.json`, for each further prompt of the turn `prompt.2.full.txt` and so on;
-//! `events.jsonl`, the lines that are no pieces; `transcript.txt` and `stderr.txt`, what the program printed; `contextpack.md`,
-//! what a new session was told of what went before; `turn.json`, a [`Record`]. It is put where the branches are, so that any
-//! clone can show a turn, and go on with its session. Where signatures are asked for it is signed for its ref, and what
-//! has none is not read: it is told to agents. Implements N4 (what is left), N9 (the session), K35 (signing).
+//! `prompt.full.txt` is what was sent, and `prompt.blocks.json` has the blocks of the prompt; further prompts
+//! of the turn are `prompt.2.full.txt` and so on. `events.jsonl` has the event lines that are not streamed
+//! pieces, `transcript.txt` and `stderr.txt` what the program printed, `contextpack.md` what a new session
+//! was told of earlier turns, and `turn.json` is a [`Record`]. The ref is put where the branches are, so that
+//! any clone can show the turn and go on with its session. Where signatures are required, the commit is
+//! signed for its ref, and without a signature it is not read, because agents are told what it says.
+//! Implements N4 (what is left), N9 (the session), K35 (signing).
 
 use crate::agents::spent::Spent;
 use crate::contract::id::{NodeId, RunId, TurnId};
@@ -18,57 +20,57 @@ use crate::store::files::{Files, Read, write_files};
 use crate::store::{Commit, Expected, RefChange, RefName, StoreError, swap};
 use serde::{Deserialize, Serialize};
 
-/// The file of the record.
+/// The name of the file with the [`Record`].
 pub const RECORD: &str = "turn.json";
-/// The file of the lines.
+/// The name of the file with the event lines.
 pub const EVENTS: &str = "events.jsonl";
-/// The file of what a new session was told.
+/// The name of the file with what a new session was told of earlier turns.
 pub const CONTEXT: &str = "contextpack.md";
-/// How many refs go at once.
+/// How many refs are deleted in one transaction.
 const TOGETHER: usize = 200;
 /// Most bytes of a record.
 const RECORD_MAX: u64 = 64 << 20;
 
-/// What the next turn of the node has to know of one.
+/// What the node's next turn has to know of this turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
-    /// The flow.
+    /// The id of the flow.
     pub run_id: RunId,
-    /// The node.
+    /// The node that had the turn.
     pub node_id: NodeId,
-    /// Whose program had it.
+    /// The provider whose program answered.
     pub provider: Provider,
-    /// How often the node had been reset.
+    /// How often the node had been reset: a session goes on only while that number stays.
     pub resets: u64,
-    /// How it ended, by its name.
+    /// The name of the program's ending.
     pub ending: String,
-    /// The session that goes on.
+    /// The session with which the next turn goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The folder that the program said it works in, by which it keeps the session.
+    /// The folder in which the program said that it works, and under which it keeps the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// What the session has used in all, where its program tells sums.
+    /// The tokens that the session has used in all, where its program reports sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sum: Option<Sum>,
     /// What its agent is to be told with the next prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untold: Vec<String>,
-    /// How often in a row it waited for its provider.
+    /// How many turns in a row, up to this one, had to wait for the provider.
     #[serde(default)]
     pub waits: u32,
 }
 
-/// Tokens of a session.
+/// The tokens that a session has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sum {
-    /// Read.
+    /// Tokens that were read.
     pub input: u64,
-    /// Written.
+    /// Tokens that were written.
     pub output: u64,
-    /// Read from a cache.
+    /// Tokens that were read from a cache.
     pub cached: u64,
 }
 
@@ -84,17 +86,17 @@ impl From<&Spent> for Sum {
     }
 }
 
-/// The ref of a turn; none for an id that is no UUID.
+/// Returns the ref of what a turn left; `None` where the id is no UUID.
 pub fn ref_of(run_id: &str) -> Option<RefName> {
     let id = TurnId::parse(run_id).ok()?;
     Some(RefName::new([TURNS, id.to_string().as_bytes()].concat()))
 }
 
-/// Keeps what a turn left: in the place of what it left before, if it did. A remote that can't be reached has it later, from
-/// who reaches it; that is said.
+/// Keeps what a turn left, in place of what an earlier process of the turn left, and publishes it. Returns
+/// why publishing failed, if it did: other machines may not have it then.
 ///
 /// # Errors
-/// Where it can't be written here.
+/// Where the commit can't be written, or the ref can't be read or moved.
 pub fn keep(runner: &Runner<'_>, run_id: &str, files: &Files) -> Result<Option<StoreError>, TalkError> {
     let Some(name) = ref_of(run_id) else { return Ok(None) };
     let store = &*runner.store;
@@ -106,14 +108,14 @@ pub fn keep(runner: &Runner<'_>, run_id: &str, files: &Files) -> Result<Option<S
     Ok(store.publish(&name, commit).err())
 }
 
-/// The commit of what a turn left; none where it has no signature that is asked for.
+/// Returns the commit of what a turn left; `None` where it lacks a signature that is required.
 pub fn vouched(runner: &Runner<'_>, name: &RefName, commit: ObjectId) -> Result<Option<Commit>, StoreError> {
     let read = runner.store.read_commit(commit)?;
     let ours = runner.is_vouched(name, commit, &Message::parse(&read.message))?;
     Ok(ours.then_some(read))
 }
 
-/// The record in what a turn left; none where it is none.
+/// Returns the record in what a turn left; `None` where there is none that can be read.
 fn record_in(runner: &Runner<'_>, tree: ObjectId) -> Option<Record> {
     let store = &*runner.store;
     let entry = store.read_tree(tree).ok()?.into_iter().find(|entry| entry.name == RECORD.as_bytes())?;
@@ -123,7 +125,7 @@ fn record_in(runner: &Runner<'_>, tree: ObjectId) -> Option<Record> {
     serde_json::from_slice(&store.read_blob(entry.id).ok()?).ok()
 }
 
-/// Takes away what the turns of a flow left, or of one of its nodes; returns how many.
+/// Deletes what the turns of a flow, or of one of its nodes, left; returns of how many turns.
 pub fn forget(runner: &Runner<'_>, flow: RunId, node: Option<NodeId>) -> Result<usize, StoreError> {
     let store = &*runner.store;
     let mut gone = Vec::new();
@@ -137,7 +139,7 @@ pub fn forget(runner: &Runner<'_>, flow: RunId, node: Option<NodeId>) -> Result<
     let by = runner.signature();
     for some in gone.chunks(TOGETHER) {
         match store.try_swaps(some, &by, "") {
-            // One that was moved or taken away meanwhile: a second call finds what is left.
+            // One of these refs was moved or deleted meanwhile; a second call finds what is left.
             Ok(()) | Err(StoreError::Moved { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -145,7 +147,8 @@ pub fn forget(runner: &Runner<'_>, flow: RunId, node: Option<NodeId>) -> Result<
     Ok(gone.len())
 }
 
-/// The record of a turn; none where nothing is known of it, what is there is none, or it has no signature that is asked for.
+/// Returns the record of a turn; `None` where there is none that can be read, or it lacks a signature that is
+/// required.
 pub fn record(runner: &Runner<'_>, run_id: &str) -> Option<Record> {
     let name = ref_of(run_id)?;
     let commit = runner.store.obtain(&name).ok().flatten()?;

@@ -1,8 +1,8 @@
 //! The dispatch bundle: what a worker is given for a turn, as three files and an index of all bundles.
 //!
-//! `ASSIGNMENT.json` is for programs, `PROMPT.md` and `CONTEXT.md` for readers ([`super::prompt`]).
-//! The old bundle of the turn, and nothing else, is replaced as a whole, and `turn_dispatched` is noted with
-//! it. How a worker is started is not for this room. Implements G1, G3.
+//! `ASSIGNMENT.json` is for programs, `PROMPT.md` and `CONTEXT.md` for readers ([`super::prompt`]). The old
+//! bundle of the turn, and of no other, is replaced as a whole, and the same change logs `turn_dispatched`.
+//! Starting a worker is for the caller. Implements G1, G3.
 
 use super::config::model::Route;
 use super::events::{self, Happened};
@@ -16,10 +16,10 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// What a bundle is to be written with.
+/// Options for writing a bundle.
 #[derive(Debug, Clone, Default)]
 pub struct BundleOptions {
-    /// The turn; the only active one where none is named.
+    /// The turn's id; without one, the only active turn is meant.
     pub turn_id: Option<String>,
     /// What the worker is to be warned of.
     pub warnings: Vec<String>,
@@ -28,7 +28,7 @@ pub struct BundleOptions {
 /// A bundle that was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bundle {
-    /// Its folder.
+    /// The bundle's folder.
     pub path: PathBuf,
     /// The turn that it is for.
     pub turn: Turn,
@@ -36,7 +36,7 @@ pub struct Bundle {
     pub warnings: Vec<String>,
 }
 
-/// Writes the bundle of an active turn, the turn's old one replaced.
+/// Writes the bundle of an active turn, in the place of the turn's old one.
 ///
 /// # Errors
 /// [`GovernedError::Refused`] where the turn is not active, in `state` or on disk, or none is meant;
@@ -50,7 +50,7 @@ pub fn write_dispatch_bundle(
     let named = next::target(state, options.turn_id.as_deref())?;
     let _lock = lock::enter(root)?;
     let state = state::require(root)?;
-    // The state that was given may be of yesterday; a turn that is over gets no bundle.
+    // The state that was given may be out of date, and a turn that is over gets no bundle.
     let turn = next::target(&state, Some(named.id()))?;
     if !state::is_safe_id(turn.id()) {
         return Err(GovernedError::UnsafeTurnId { turn_id: turn.id().to_owned() });
@@ -119,7 +119,7 @@ struct Assignment<'a> {
     advisory_warnings: Vec<Advisory<'a>>,
 }
 
-/// Another turn that is active meanwhile.
+/// Another turn that is active at the same time.
 #[derive(Serialize)]
 struct Sibling<'a> {
     turn_id: &'a str,
@@ -177,13 +177,14 @@ fn advisory(warnings: &[String]) -> Vec<Advisory<'_>> {
     warnings.iter().map(|message| Advisory { code: "advisory_scope_overlap", message }).collect()
 }
 
-/// `dispatch/index.json`: the bundles of active turns. Without a run there is none in it.
+/// `dispatch/index.json`: the bundles of active turns. The default has none: it is the index of a run that is
+/// over.
 #[derive(Serialize, Default)]
 pub(super) struct Index<'a> {
     run_id: Option<&'a str>,
     phase: Option<&'a str>,
     updated_at: Option<String>,
-    /// [`Dispatched`] by the turns' ids.
+    /// A [`Dispatched`] under each turn's id.
     active_turns: json::Object,
 }
 

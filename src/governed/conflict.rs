@@ -1,4 +1,4 @@
-//! Conflicts: a turn changed files that others changed after it was assigned.
+//! Conflicts: a turn changed files that turns accepted since its assignment have changed, too.
 
 use super::journal::HISTORY;
 use super::json;
@@ -11,20 +11,21 @@ use super::{GovernedError, lines};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// A conflict, as the ledger and the turn have it; the order of the fields is the order on disk.
+/// A conflict, as the turn's record has it (the ledger has a summary); the order of the fields is the order
+/// on disk.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Conflict {
     #[serde(rename = "type")]
     kind: &'static str,
     conflicting_turn: Conflicting,
     accepted_since: Vec<Since>,
-    /// The files that others changed, too.
+    /// The turn's files that the other turns changed, too.
     pub conflicting_files: Vec<String>,
     /// The files that the turn alone changed.
     pub non_conflicting_files: Vec<String>,
     #[serde(serialize_with = "shortly")]
     overlap_ratio: f64,
-    /// What a person is told to do: `reject_and_reassign` or `human_merge`.
+    /// What is suggested to the person who resolves the conflict: `reject_and_reassign` or `human_merge`.
     pub suggested_resolution: &'static str,
 }
 
@@ -37,7 +38,7 @@ struct Conflicting {
     files_changed: Vec<String>,
 }
 
-/// A turn that was accepted since.
+/// A turn that was accepted since the assignment, and that changed the same files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Since {
     turn_id: Option<String>,
@@ -50,7 +51,7 @@ fn shortly<S: Serializer>(ratio: &f64, to: S) -> Result<S::Ok, S::Error> {
     json::number(*ratio).serialize(to)
 }
 
-/// The conflict of a result with what was accepted since its turn was assigned; `None` where there is none.
+/// Finds the conflict of a result with what was accepted since its turn was assigned; `None` without one.
 ///
 /// Reads the history from its end, and no further than the turn's assignment.
 pub(super) fn find(
@@ -113,7 +114,7 @@ pub(super) fn find(
     }))
 }
 
-/// A conflict in the ledger's words, its values as the state has them.
+/// A conflict as the ledger and the events have it; its values are those of the state.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Summary {
     conflicting_files: Option<Value>,
@@ -126,7 +127,7 @@ impl Summary {
         Self::of_state(&json::value(conflict))
     }
 
-    /// Sums a conflict up that stands in the state: another tool may have found it.
+    /// Sums up a conflict from its JSON in the state, because another tool may have found it.
     pub(super) fn of_state(conflict: &Value) -> Self {
         let since = conflict.get("accepted_since").and_then(Value::as_array).into_iter().flatten();
         Self {

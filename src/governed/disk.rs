@@ -1,11 +1,12 @@
-//! The file operations of this room: each is whole or not there, and synced where the root says so.
+//! The file operations of governed runs: each is done as a whole or not at all, and synced where the root
+//! says so.
 //!
-//! The user who pushes a branch, or the worker of a turn, decides what its files are and where its links lead. So every
-//! file below the root is opened here, through the one opener that follows no link, waits for no fifo and reads
-//! no more than it is told ([`beneath`]). Every operation that changes a file is one system call a step, so that a
-//! test can end the process between any two of them. A file that is written whole is written aside below
-//! `.agentxchain/transactions/` and renamed in; what a killed process left aside is removed by the next
-//! operation. Implements G1, G13.
+//! The user who pushes a branch, or the worker of a turn, decides what its files are and where its links
+//! lead. So every file below the root is opened by this module, through the one opener that follows no link,
+//! waits for no fifo and reads no more than a given limit ([`beneath`]). Every operation that changes a file
+//! is one system call per step, so that a test can end the process between any two of them. A file that is
+//! written whole is first written aside, below `.agentxchain/transactions/`, and then renamed into place; the
+//! next operation removes what a killed process left aside. Implements G1, G13.
 
 use super::error::not_text;
 use super::root::Root;
@@ -18,23 +19,23 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where journals are, and what is being written.
+/// The folder of journals, and of files that are being written.
 pub(super) const TRANSACTIONS: &str = ".agentxchain/transactions";
-/// How the name of a file that is being written ends.
+/// The end of the name of a file that is being written.
 const ASIDE: &str = ".aside";
-/// Most bytes of a file that is read whole.
+/// The most bytes of a file that is read whole.
 const FILE_MAX: u64 = 256 << 20;
-/// Most entries of a folder.
+/// The most entries of a folder that is listed.
 const ENTRIES_MAX: usize = 100_000;
 
-/// The next file operation: a test may end the process here.
+/// Marks where the next file operation begins: a test may end the process at this point.
 #[inline]
 fn step() {
     #[cfg(test)]
     super::crash::step();
 }
 
-/// The root, opened, and a path's place below it.
+/// Opens the root, and returns a path's place below it.
 fn below<'p>(root: &Root, path: &'p Path) -> Result<(beneath::Root, &'p Path), GovernedError> {
     let outside = |_| GovernedError::Outside { path: path.to_owned() };
     let relative = path.strip_prefix(root.folder()).map_err(outside)?;
@@ -52,7 +53,7 @@ fn cannot(error: BeneathError) -> GovernedError {
     }
 }
 
-/// `None` for what is not there, be it that a folder on the way is none.
+/// Makes `None` of the error that something does not exist, or that a folder on its path is not a folder.
 fn there<T>(result: Result<T, BeneathError>) -> Result<Option<T>, GovernedError> {
     match result {
         Err(error) if error.refusal() == Some(Refusal::NotFolder) => Ok(None),
@@ -60,7 +61,7 @@ fn there<T>(result: Result<T, BeneathError>) -> Result<Option<T>, GovernedError>
     }
 }
 
-/// What stands at a path, a link itself where it is one; `None` where nothing does.
+/// Returns what stands at a path; a link stands for itself. `None` where nothing does.
 pub(crate) fn kind(root: &Root, path: &Path) -> Result<Option<Kind>, GovernedError> {
     let (open, path) = below(root, path)?;
     Ok(there(open.kind(path))?.flatten())
@@ -78,7 +79,7 @@ pub(super) fn make_dirs(root: &Root, folder: &Path) -> Result<(), GovernedError>
             sync_parent(root, &root.join(&made))?;
         }
     }
-    // Also of those that were there: each is a folder.
+    // Checks also the folders that existed already: each must be a folder, not a link.
     open.create_dirs(path, 0o777).map_err(cannot)
 }
 
@@ -102,7 +103,7 @@ fn sync(root: &Root, file: &File, path: &Path) -> Result<(), GovernedError> {
     Ok(())
 }
 
-/// Writes the bytes; a test has them written in several pieces.
+/// Writes the bytes; in tests in several pieces, so that the process can end between them.
 fn write(file: &mut File, path: &Path, bytes: &[u8]) -> Result<(), GovernedError> {
     #[cfg(test)]
     let piece = (bytes.len() / 3).max(1);
@@ -115,7 +116,7 @@ fn write(file: &mut File, path: &Path, bytes: &[u8]) -> Result<(), GovernedError
     Ok(())
 }
 
-/// Writes a whole file: aside, synced, renamed in, its folder synced.
+/// Writes a whole file: writes it aside, syncs it, renames it into place and syncs its folder.
 pub(crate) fn write_whole(root: &Root, path: &Path, bytes: &[u8]) -> Result<(), GovernedError> {
     let transactions = root.join(TRANSACTIONS);
     make_dirs(root, &transactions)?;
@@ -133,7 +134,7 @@ pub(crate) fn write_whole(root: &Root, path: &Path, bytes: &[u8]) -> Result<(), 
     sync_parent(root, path)
 }
 
-/// Writes a whole file that needs no renaming: it is read only once its folder is complete.
+/// Writes a whole file without renaming it: for files that are read only once their folder is complete.
 pub(super) fn write_new(root: &Root, path: &Path, bytes: &[u8]) -> Result<(), GovernedError> {
     let (open, name) = below(root, path)?;
     there(open.remove(name))?;
@@ -143,7 +144,7 @@ pub(super) fn write_new(root: &Root, path: &Path, bytes: &[u8]) -> Result<(), Go
     sync(root, &file, path)
 }
 
-/// Writes a file of this mode that is not there, its folders too; leaves what is.
+/// Writes a file of this mode, its folders too, unless the file exists: then it stays as it is.
 pub(crate) fn scaffold(root: &Root, path: &Path, content: &str, mode: u32) -> Result<(), GovernedError> {
     if let Some(folder) = path.parent() {
         make_dirs(root, folder)?;
@@ -156,7 +157,7 @@ pub(crate) fn scaffold(root: &Root, path: &Path, content: &str, mode: u32) -> Re
     }
 }
 
-/// Removes what a killed process was writing.
+/// Removes the files that a killed process was writing.
 pub(super) fn sweep(root: &Root) -> Result<(), GovernedError> {
     let folder = root.join(TRANSACTIONS);
     for name in names(root, &folder)? {
@@ -167,7 +168,7 @@ pub(super) fn sweep(root: &Root) -> Result<(), GovernedError> {
     Ok(())
 }
 
-/// Appends to a file, creating it where there is none.
+/// Appends to a file; creates it where there is none.
 pub(crate) fn append(root: &Root, path: &Path, text: &str) -> Result<(), GovernedError> {
     let is_new = kind(root, path)?.is_none();
     if is_new && let Some(folder) = path.parent() {
@@ -189,32 +190,32 @@ pub(super) fn cut(root: &Root, path: &Path, length: u64) -> Result<(), GovernedE
     sync(root, &file, path)
 }
 
-/// Opens a file to read and write it, made where there is none.
+/// Opens a file for reading and writing; creates it where there is none.
 pub(super) fn open_lock(root: &Root, path: &Path) -> Result<File, GovernedError> {
     let (open, name) = below(root, path)?;
     open.lock_file(name, 0o666).map_err(cannot)
 }
 
-/// A file, to be read; `None` where there is none.
+/// Opens a file for reading; `None` where there is none.
 pub(super) fn open(root: &Root, path: &Path) -> Result<Option<File>, GovernedError> {
     let (open, name) = below(root, path)?;
     there(open.file(name))
 }
 
-/// Where a link leads, as it says itself.
+/// Returns the target of a symbolic link, as the link has it.
 pub(super) fn link(root: &Root, path: &Path) -> Result<std::ffi::OsString, GovernedError> {
     let (open, name) = below(root, path)?;
     open.link(name).map_err(cannot)
 }
 
-/// True where this name is still that of an opened file.
+/// True where this path still names the opened file.
 pub(super) fn is_same(root: &Root, path: &Path, opened: &File) -> bool {
     let of = |file: &File| file.metadata().map(|meta| (meta.dev(), meta.ino())).ok();
     let named = open(root, path).ok().flatten().and_then(|file| of(&file));
     named.is_some() && named == of(opened)
 }
 
-/// A file's length, 0 where there is none, and whether what is appended must begin a new line.
+/// Returns a file's length, 0 where there is none, and whether appended text must begin a new line.
 pub(crate) fn end(root: &Root, path: &Path) -> Result<(u64, bool), GovernedError> {
     let Some(mut file) = open(root, path)? else { return Ok((0, false)) };
     let length = file.metadata().map_err(io("read", path))?.len();
@@ -226,18 +227,18 @@ pub(crate) fn end(root: &Root, path: &Path) -> Result<(u64, bool), GovernedError
     Ok((length, last != *b"\n"))
 }
 
-/// A file's bytes; `None` where there is none.
+/// Reads a file's bytes; `None` where there is none.
 pub(crate) fn read(root: &Root, path: &Path) -> Result<Option<Vec<u8>>, GovernedError> {
     read_within(root, path, FILE_MAX)
 }
 
-/// The bytes of a file of no more than that.
+/// Reads a file's bytes, `None` where there is none; a file of more than `limit` bytes is an error.
 pub(super) fn read_within(root: &Root, path: &Path, limit: u64) -> Result<Option<Vec<u8>>, GovernedError> {
     let (open, name) = below(root, path)?;
     there(open.read(name, limit))
 }
 
-/// The names in a folder, sorted; none where there is no folder.
+/// Returns the names in a folder, sorted; none where there is no folder.
 pub(crate) fn names(root: &Root, folder: &Path) -> Result<Vec<OsString>, GovernedError> {
     let (open, path) = below(root, folder)?;
     let entries = there(open.list(path, ENTRIES_MAX))?.unwrap_or_default();
@@ -250,7 +251,7 @@ pub(crate) fn text_names(root: &Root, folder: &Path) -> Result<Vec<String>, Gove
     names(root, folder)?.into_iter().map(text).collect()
 }
 
-/// Moves a file; done already where the source is gone.
+/// Moves a file. Does nothing where the source is gone: the move was done already.
 pub(super) fn rename(root: &Root, from: &Path, to: &Path) -> Result<(), GovernedError> {
     if kind(root, from)?.is_none() {
         return Ok(());
@@ -267,20 +268,20 @@ pub(super) fn rename(root: &Root, from: &Path, to: &Path) -> Result<(), Governed
     }
 }
 
-/// Removes a file; done already where there is none.
+/// Removes a file. Does nothing where there is none: the removal was done already.
 pub(super) fn remove_file(root: &Root, path: &Path) -> Result<(), GovernedError> {
     let (open, name) = below(root, path)?;
     step();
     there(open.remove(name)).map(drop)
 }
 
-/// Removes a lock's name: no step of an operation.
+/// Removes a lock file. This is not a step of an operation, at which a test could end the process.
 pub(super) fn let_go(root: &Root, path: &Path) -> Result<(), GovernedError> {
     let (open, name) = below(root, path)?;
     there(open.remove(name)).map(drop)
 }
 
-/// Removes a file, or a folder with everything in it; a symbolic link itself, never what it names.
+/// Removes a file, or a folder with everything in it; of a symbolic link the link itself, never its target.
 pub(super) fn remove_tree(root: &Root, path: &Path) -> Result<(), GovernedError> {
     let (open, name) = below(root, path)?;
     let Some(kind) = there(open.kind(name))?.flatten() else { return Ok(()) };
@@ -288,7 +289,7 @@ pub(super) fn remove_tree(root: &Root, path: &Path) -> Result<(), GovernedError>
     sync_parent(root, path)
 }
 
-/// How often a folder is emptied that another process, such as a worker, writes into at that moment.
+/// How often a folder is emptied while another process, such as a worker, still writes into it.
 const TRIES: usize = 20;
 
 fn remove_below(open: &beneath::Root, path: &Path, kind: Kind) -> Result<(), GovernedError> {

@@ -1,7 +1,8 @@
-//! Why an operation did not do what was asked, with the seed's code where it has one.
+//! Why an operation failed, with the original tool's error code where it has one.
 //!
-//! A refusal is an error here, and changes not one byte, with one exception that says so: a hook that blocks
-//! or tampers leaves its audit, and most leave the run blocked ([`GovernedError::Hook`]).
+//! A refusal is an error, and changes not one byte but the audit of the hooks that ran. The errors that
+//! record more carry the state after it: a hook that blocks or tampers, which in most phases also blocks the
+//! run ([`GovernedError::Hook`]), a conflict, a time limit that was passed, and a policy that escalates.
 
 use super::conflict::Conflict;
 use super::hooks::HookReport;
@@ -10,7 +11,7 @@ use super::outcome::Validation;
 use super::state::State;
 use std::path::{Path, PathBuf};
 
-/// What kept an operation from its end.
+/// The error of an operation.
 #[derive(Debug, thiserror::Error)]
 pub enum GovernedError {
     /// Neither the folder nor one above it is a governed project.
@@ -19,48 +20,48 @@ pub enum GovernedError {
         /// Where the search began.
         folder: PathBuf,
     },
-    /// Another account may write the configuration.
+    /// The configuration, or the folder that holds it, is owned by another user.
     #[error("cannot use '{}': it is owned by someone else", folder.display())]
     ForeignOwner {
-        /// The folder that holds it.
+        /// The folder that holds the configuration.
         folder: PathBuf,
     },
     /// The configuration is no JSON.
     #[error("cannot read '{}'", path.display())]
     UnreadableConfig {
-        /// The file.
+        /// The configuration file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The parser's error.
         source: serde_json::Error,
     },
     /// The configuration breaks rules.
     #[error("cannot use '{}': {}", path.display(), errors.join("; "))]
     InvalidConfig {
-        /// The file.
+        /// The configuration file.
         path: PathBuf,
-        /// Every breach.
+        /// A message for each rule that is broken.
         errors: Vec<String>,
     },
     /// The project has no state yet.
     #[error("cannot find '{}': no run was initialized", path.display())]
     NoState {
-        /// Where it would be.
+        /// Where the state would be.
         path: PathBuf,
     },
     /// The state is no JSON object.
     #[error("cannot read '{}'", path.display())]
     UnreadableState {
-        /// The file.
+        /// The state file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The parser's error; `None` where the file is JSON, but not an object.
         source: Option<serde_json::Error>,
     },
-    /// The state breaks what a state promises.
+    /// The state breaks an invariant that states must hold.
     #[error("cannot use '{}': {}", path.display(), errors.join("; "))]
     InvalidState {
-        /// The file.
+        /// The state file.
         path: PathBuf,
-        /// Every breach.
+        /// A message for each invariant that is broken.
         errors: Vec<String>,
     },
     /// A journal of a killed operation can't be read, so nothing may be changed before a person looks at it.
@@ -68,7 +69,7 @@ pub enum GovernedError {
     UnreadableJournal {
         /// The journal.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The parser's error; `None` where the file is JSON, but not a valid journal.
         source: Option<serde_json::Error>,
     },
     /// Another process holds the lock.
@@ -76,21 +77,21 @@ pub enum GovernedError {
     Locked {
         /// The lock file.
         path: PathBuf,
-        /// Who says to hold it.
+        /// The process that the lock file names as its owner.
         owner: Option<u64>,
     },
-    /// The state does not allow it.
+    /// The run's state does not allow the operation.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// An argument that must say something says nothing.
+    /// An argument that must not be blank is blank.
     #[error("cannot {verb}: {what} must not be blank")]
     Blank {
-        /// The operation.
+        /// The operation, as the message names it.
         verb: &'static str,
-        /// The argument.
+        /// The argument, as the message names it.
         what: &'static str,
     },
-    /// A turn's id is no name that a folder could have.
+    /// A turn's id can't be the name of a folder.
     #[error("cannot use turn '{turn_id}': its id is no file name")]
     UnsafeTurnId {
         /// The id.
@@ -99,13 +100,13 @@ pub enum GovernedError {
     /// The state that was given is not the one on disk.
     #[error("cannot reactivate run: the state has changed since it was read")]
     StaleState,
-    /// The workspace has changes that no turn declared, and a role that writes would be given it.
+    /// The workspace has changes that no turn declared, and the turn to assign is of a role that writes.
     #[error("cannot assign turn: the workspace has uncommitted changes: {}", shown(files))]
     DirtyWorkspace {
         /// The changed files.
         files: Vec<String>,
     },
-    /// The staged file is another turn's.
+    /// The staged result names another turn.
     #[error("cannot accept turn '{turn_id}': the staged result is of turn '{found}'")]
     StaleStaging {
         /// The turn that was to be accepted.
@@ -116,94 +117,98 @@ pub enum GovernedError {
     /// The staged result breaks a rule.
     #[error("cannot accept turn: {}", .0.errors.first().map_or("the result is invalid", String::as_str))]
     InvalidResult(Box<Validation>),
-    /// A decision overrides what it may not.
+    /// A decision of the result overrides one that it may not override.
     #[error("cannot accept turn: {}", errors.join("; "))]
     OverrideRefused {
-        /// Every breach.
+        /// A message for each override that is refused.
         errors: Vec<String>,
     },
-    /// A policy of the configuration forbids it.
+    /// A policy of the configuration forbids the acceptance.
     #[error("cannot accept turn: policy '{policy}' forbids it: {message}")]
     PolicyViolation {
-        /// The policy.
+        /// The policy's id.
         policy: String,
-        /// What it says.
+        /// The policy's message, or a description of the breach.
         message: String,
-        /// The state after it, where the policy escalates: the run is blocked then.
+        /// The state with the run blocked, where the policy escalates; `None` where it only blocks the
+        /// acceptance.
         escalated: Option<Box<State>>,
     },
-    /// Others have changed the same files since the turn was assigned; the turn is `conflicted` now.
+    /// Turns that were accepted since this one was assigned changed the same files; the turn is `conflicted`
+    /// now.
     #[error("cannot accept turn: it conflicts with turns accepted since in {}", shown(&conflict.conflicting_files))]
     Conflict {
-        /// The record, as the ledger and the turn have it.
+        /// The conflict, as the turn's record has it; the ledger has a summary.
         conflict: Box<Conflict>,
-        /// The state after that was written down.
+        /// The state with the turn marked.
         state: Box<State>,
     },
-    /// A hook said no, or changed what is protected (undone).
+    /// A hook blocked, or changed protected files, which were put back.
     #[error("cannot go on: hook '{hook}' of '{phase}' {}", if *tampered { "changed protected files" } else { "blocked" })]
     Hook {
-        /// The hook.
+        /// The hook's name.
         hook: String,
-        /// Its phase.
+        /// The phase that the hook ran in.
         phase: &'static str,
         /// The role that it was asked about, where it was about one.
         role: Option<String>,
         /// It changed protected files; what it changed was put back.
         tampered: bool,
-        /// The seed's code: `hook_blocked`, `hook_state_tamper` and the like, `hook_post_commit_error`.
+        /// The original tool's code: `hook_blocked`, or `hook_state_tamper` and the like.
         code: &'static str,
-        /// All that ran.
+        /// What came of all hooks of the phase.
         report: Box<HookReport>,
-        /// The state after it, with the run blocked where that follows.
+        /// The state after the hook; the run is blocked in it, except where a hook of `before_assignment`
+        /// only said no.
         state: Box<State>,
     },
-    /// No such turn's bundle can be written: the role is not in the configuration.
+    /// The bundle can't be written: the turn's role is not in the configuration.
     #[error("cannot write bundle: role '{role}' is not in the configuration")]
     NoSuchRole {
-        /// The role.
+        /// The role of the turn.
         role: String,
     },
-    /// No webhook can be asked about an event of this name.
+    /// No event that webhooks can ask for has this name.
     #[error("cannot notify: '{event}' is no event")]
     UnknownNotification {
         /// The name.
         event: String,
     },
-    /// What is to be read or written is not the project's own.
+    /// The file to read or write is outside of the project, or a symbolic link is on the way to it.
     #[error("cannot use '{}': it is not in the project, or a symbolic link is on the way", path.display())]
     Outside {
-        /// Where it would be.
+        /// The path that is refused.
         path: PathBuf,
     },
-    /// A limit of the configuration's is passed; the run is blocked now.
+    /// A time limit of the configuration is passed; the run is blocked now.
     #[error("cannot go on: {message}")]
     TimedOut {
-        /// Which one.
+        /// Which limit it is, in words.
         message: String,
-        /// The state after it.
+        /// The state with the run blocked.
         state: Box<State>,
     },
     /// A file operation failed.
     #[error("cannot {what} '{}'", path.display())]
     Io {
-        /// What was being done.
+        /// The verb of what was being done, for the message.
         what: &'static str,
-        /// With which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Git could not be asked about the workspace.
     #[error("cannot look at the workspace")]
     Workspace {
-        /// What git said.
+        /// The error of the call of Git.
         source: Box<crate::store::StoreError>,
     },
 }
 
 impl GovernedError {
-    /// The state that was written all the same; of any other failure nothing was.
+    /// Returns the state that was written although the operation failed; `None` for the errors after which
+    /// nothing was.
     pub(crate) fn state(&self) -> Option<&State> {
         let (Self::Hook { state, .. }
         | Self::Conflict { state, .. }
@@ -215,7 +220,7 @@ impl GovernedError {
         Some(state)
     }
 
-    /// The seed's `error_code`, where it has one for this.
+    /// Returns the original tool's `error_code`, where it has one for this error.
     pub fn code(&self) -> Option<&'static str> {
         match self {
             Self::Locked { .. } => Some("lock_timeout"),
@@ -249,17 +254,17 @@ impl GovernedError {
     }
 }
 
-/// Names what was being done when a file operation failed.
+/// Makes the error of a failed file operation, from what was being done and with which path.
 pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> GovernedError {
     move |source| GovernedError::Io { what, path: path.to_owned(), source }
 }
 
-/// Refuses a file by name that nothing in JSON can name.
+/// Makes the error that refuses a file whose name is not UTF-8, so that JSON can't name it.
 pub(crate) fn not_text(path: &Path) -> GovernedError {
     io("name", path)(std::io::Error::new(std::io::ErrorKind::InvalidData, "its name is not UTF-8"))
 }
 
-/// The first files of a list.
+/// Shows the first five files of a list, and how many more there are.
 fn shown(files: &[String]) -> String {
     let more = files.len().saturating_sub(5);
     let first = files.iter().take(5).map(|file| format!("'{file}'")).collect::<Vec<_>>().join(", ");

@@ -1,6 +1,7 @@
-//! The log of what happened, `events.jsonl`: a closed set of types, written with the change they tell of.
+//! The event log, `events.jsonl`: a closed set of types, each event written together with the change that it
+//! reports.
 //!
-//! The order of the fields here is the order of the keys on disk. Implements G1.
+//! The order of the fields in these types is the order of the keys on disk. Implements G1.
 
 use super::conflict::Summary;
 use super::root::Root;
@@ -18,7 +19,7 @@ pub(super) struct Line {
     phase: Option<String>,
     status: Option<RunStatus>,
     turn: Option<TurnOf>,
-    /// Intents are not done here; readers of the format expect the key.
+    /// Always null: this program has no intents, but readers of the format expect the key.
     intent_id: (),
     payload: Happened,
 }
@@ -30,12 +31,12 @@ struct TurnOf {
     role_id: String,
 }
 
-/// What happened, with what is told of it.
+/// What happened, with the payload of the event.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub(super) enum Happened {
     RunStarted {},
-    /// A run began in a project whose run before was completed.
+    /// A run began in a project whose previous run was completed.
     NextRunStarted {
         after: Option<String>,
     },
@@ -68,7 +69,7 @@ pub(super) enum Happened {
     RunBlocked {
         blocked_on: Option<String>,
     },
-    /// The run is blocked, told with its reason.
+    /// The run is blocked; the event says for what reason.
     RunBlockedFor {
         blocked_on: Option<String>,
         blocked_reason: Option<Value>,
@@ -93,7 +94,7 @@ pub(super) struct Completed {
     pub completed_at: Option<String>,
     pub completed_via: &'static str,
     pub requested_by_turn: Option<String>,
-    /// The gate that a person opened; only their approval tells of one.
+    /// The gate that a person approved; left out where no approval completed the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate: Option<Option<String>>,
 }
@@ -113,7 +114,7 @@ pub(super) struct Raised {
 pub(super) struct Resolved {
     pub blocked_on: Option<String>,
     pub resolved_via: String,
-    /// As the state had it: other tools write escalations too.
+    /// The state's record as it was, untyped because other tools write escalations too.
     pub previous_escalation: Value,
 }
 
@@ -126,7 +127,7 @@ pub(super) struct GateAsked {
 }
 
 impl Happened {
-    /// The event's type on disk.
+    /// Returns the event's type on disk.
     fn name(&self) -> &'static str {
         match self {
             Self::RunStarted {} | Self::NextRunStarted { .. } => "run_started",
@@ -147,19 +148,19 @@ impl Happened {
         }
     }
 
-    /// The run is blocked, as a state says.
+    /// Makes the event that the run is blocked, as `state` says.
     pub(super) fn blocked(state: &State) -> Self {
         Self::RunBlocked { blocked_on: state.blocked_on().map(str::to_owned) }
     }
 
-    /// The run is blocked, as a state says, and why.
+    /// Makes the event that the run is blocked, as `state` says, with the reason.
     pub(super) fn blocked_for(state: &State) -> Self {
         let blocked_on = state.blocked_on().map(str::to_owned);
         Self::RunBlockedFor { blocked_on, blocked_reason: state.blocked_reason().cloned() }
     }
 }
 
-/// An event's line, with the state after it.
+/// Makes the line of an event; `state` is the state after it.
 pub(super) fn event(root: &Root, happened: Happened, state: &State, turn: Option<&Turn>) -> Line {
     let turn = turn.map(|turn| TurnOf { turn_id: turn.id().to_owned(), role_id: turn.role().to_owned() });
     Line {

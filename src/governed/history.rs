@@ -27,7 +27,7 @@ pub(super) struct Facts<'a> {
 
 /// A line of `history.jsonl`; the order of the fields is the order on disk.
 ///
-/// What the worker said stands as it was said, and is not there where it said nothing.
+/// The worker's values are kept as they are, and left out where the result has none.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Entry {
     turn_id: String,
@@ -89,7 +89,7 @@ pub(super) struct Normalized {
     pub reproducible: bool,
 }
 
-/// What was seen of a turn's work, whatever it declared.
+/// What was observed of a turn's work, whatever the turn declared.
 #[derive(Debug, Clone, Serialize)]
 struct Observed {
     derived_by: &'static str,
@@ -110,14 +110,14 @@ pub(super) struct Merged {
 }
 
 impl Merged {
-    /// A merged conflict.
+    /// Makes the record of a conflict that was merged by hand.
     pub(super) fn of(conflict: &Conflict) -> Self {
         let conflict = Summary::of(conflict);
         Self { mode: "human_merge", merge_strategy: "operator_resolved", conflict }
     }
 }
 
-/// The line of an accepted turn.
+/// Makes the history line of an accepted turn.
 pub(super) fn entry(facts: &Facts<'_>) -> Entry {
     let (turn, result) = (facts.turn, facts.result);
     let said = |key: &str| result.said(key);
@@ -177,7 +177,7 @@ pub(super) struct RunOver<'a> {
     recorded_at: String,
 }
 
-/// The line that sums up a run that is over.
+/// Makes the line that sums up a run that is over.
 pub(super) fn run<'a>(root: &Root, over: &'a State) -> RunOver<'a> {
     RunOver {
         schema_version: "0.1",
@@ -194,7 +194,7 @@ pub(super) fn run<'a>(root: &Root, over: &'a State) -> RunOver<'a> {
     }
 }
 
-/// True where a run has its line.
+/// True where `run-history.jsonl` has a line of this run.
 pub(super) fn has_run(root: &Root, over: &State) -> Result<bool, GovernedError> {
     let mut found = false;
     lines::backwards(root, &root.join(RUN_HISTORY), |record| {
@@ -217,7 +217,7 @@ fn observed(facts: &Facts<'_>) -> Observed {
     }
 }
 
-/// What a declared verification is worth, given who declares it and with which evidence.
+/// Judges what a declared verification is worth, by who declares it and with which evidence.
 pub(super) fn normalized_verification(facts: &Facts<'_>) -> Normalized {
     let declared = facts.result.verification_status().unwrap_or("skipped");
     let is = |status: &str, reason: &'static str, reproducible: bool| Normalized {
@@ -239,7 +239,7 @@ pub(super) fn normalized_verification(facts: &Facts<'_>) -> Normalized {
     is("not_reproducible", "a pass without commands that exited with 0", false)
 }
 
-/// The decisions' lines in the ledger.
+/// Makes the ledger's lines of the turn's decisions.
 pub(super) fn decisions(facts: &Facts<'_>) -> Vec<ledger::Line> {
     let line = |decision: &Decision| {
         let of = |key: &str| decision.get(key).cloned();
@@ -263,7 +263,7 @@ pub(super) fn decisions(facts: &Facts<'_>) -> Vec<ledger::Line> {
     facts.result.decisions().iter().map(line).collect()
 }
 
-/// The section in the talk.
+/// Makes the turn's section in the talk.
 pub(super) fn talk(facts: &Facts<'_>) -> String {
     let (turn, result) = (facts.turn, facts.result);
     let of = |object: &Object, key: &str| one_line(json::text(object, key).unwrap_or_default());
@@ -282,7 +282,8 @@ pub(super) fn talk(facts: &Facts<'_>) -> String {
         section.push_str(&format!("- **Objection {id} ({severity}):** {}\n", of(objection, "statement")));
     }
     let next = result.proposed_next_role().unwrap_or("human");
-    // Sections are told apart by the turn and its place in the run, whatever they say.
+    // The turn and its sequence make each section unique, whatever else it says: a redo looks for the text as
+    // a whole.
     let sequence = facts.accepted_sequence;
     section.push_str(&format!(
         "- **Proposed next:** {next}\n- **Accepted:** {} ({id}, {sequence})\n\n---\n\n",

@@ -69,7 +69,7 @@ pub(super) fn post(
         Ok(_) => Ok(Answer { status, body }),
         Err(error) => match failure(ureq::Error::from(error), &host) {
             Failure::TimedOut => Err(Failure::TimedOut),
-            // The other side closed early: its status stands, and so does what there is of the body.
+            // The server closed early: its status stands, and so does what arrived of the body.
             Failure::Failed(_) => Ok(Answer { status, body }),
         },
     }
@@ -90,7 +90,7 @@ fn settings(root: &Root, uri: &Uri, deadline: Instant) -> Result<Config, Failure
     if left.is_zero() { Err(Failure::TimedOut) } else { Ok(settings.timeout_global(Some(left)).build()) }
 }
 
-/// TLS with the authorities of this machine; a server that none of them vouches for is refused.
+/// Returns the TLS settings: a server that none of this machine's authorities vouches for is refused.
 fn tls(root: &Root) -> TlsConfig {
     let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].map(|name| root.inherited(name));
     let [file, folder] = named.each_ref().map(|path| path.as_deref().map(Path::new));
@@ -106,7 +106,7 @@ fn tls(root: &Root) -> TlsConfig {
         .build()
 }
 
-/// The proxy that the environment names for `https`, with the hosts that it excepts.
+/// Returns the proxy that the environment names for `https`, if any, with the hosts that it excepts.
 fn proxy(root: &Root) -> Result<Option<Proxy>, Failure> {
     let variable = |name: &str| root.inherited(name)?.into_string().ok().filter(|text| !text.is_empty());
     let named = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].into_iter().find_map(variable);
@@ -118,7 +118,7 @@ fn proxy(root: &Root) -> Result<Option<Proxy>, Failure> {
     proxy = known.password().into_iter().fold(proxy, |proxy, password| proxy.password(password));
     let excepted = variable("no_proxy").or_else(|| variable("NO_PROXY")).unwrap_or_default();
     for host in excepted.split([',', ' ']).filter(|host| !host.is_empty()) {
-        // A name stands for the hosts below it too.
+        // In `no_proxy`, a name stands for the hosts below it, too.
         let host = host.trim_start_matches('.');
         proxy = proxy.no_proxy(host);
         if host != "*" {

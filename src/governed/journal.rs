@@ -1,8 +1,9 @@
-//! What an operation changes, committed as a whole: written down first, then done, redone after a crash.
+//! The changes of an operation, committed as a whole: they are written down first, then made, and made again
+//! after a crash.
 //!
-//! `Change::new(kind, before, after)`, add records, moves and removals, then `commit`. A change of more than
-//! one file is first a journal below `.agentxchain/transactions/`, and then done by what redoes it after a
-//! crash ([`super::redo`]). Implements G1.
+//! A caller makes a `Change::new(kind, before, after)`, adds records, moves and removals, and then calls
+//! `commit`. A change of more than one file is first written as a journal below `.agentxchain/transactions/`,
+//! and then made by the code that also redoes it after a crash ([`super::redo`]). Implements G1.
 
 use super::bundle::Index;
 use super::json::{self, Object};
@@ -18,7 +19,7 @@ pub(super) const EVENTS: &str = ".agentxchain/events.jsonl";
 pub(super) const REPO_DECISIONS: &str = ".agentxchain/repo-decisions.jsonl";
 pub(super) const RUN_HISTORY: &str = ".agentxchain/run-history.jsonl";
 pub(super) const TALK: &str = "TALK.md";
-/// Of the bundles of active turns.
+/// The index of the bundles of active turns.
 pub(super) const INDEX: &str = ".agentxchain/dispatch/index.json";
 
 /// What one operation does to a project's files.
@@ -30,25 +31,25 @@ pub(crate) struct Change {
     before: Option<State>,
     after: Option<State>,
     history: Option<history::Entry>,
-    /// Before the state is written: file and text.
+    /// Texts that are appended before the state is written, each with its file.
     first: Vec<(&'static str, String)>,
-    /// After it.
+    /// Texts that are appended after the state is written, each with its file.
     then: Vec<(&'static str, String)>,
     ledger: Vec<ledger::Line>,
-    /// What takes another's place.
+    /// Files and folders that take the places of others: from and to.
     moves: Vec<(String, String)>,
-    /// Whole files.
+    /// Files that are written whole, each with its text.
     writes: Vec<(String, String)>,
     removals: Vec<String>,
 }
 
 impl Change {
-    /// A change of the state alone, so far.
+    /// Makes a change that, so far, is one of the state alone.
     pub(super) fn new(kind: &'static str, before: &State, after: State) -> Self {
         Self { before: Some(before.clone()), after: Some(after), ..Self::of_files(kind) }
     }
 
-    /// A change that leaves the state as it is.
+    /// Makes a change that leaves the state as it is.
     pub(crate) fn of_files(kind: &'static str) -> Self {
         Self {
             kind,
@@ -66,13 +67,13 @@ impl Change {
         }
     }
 
-    /// The turn that it is about.
+    /// Sets the turn that the change is about.
     pub(super) fn turn(mut self, id: &str) -> Self {
         self.turn_id = Some(id.to_owned());
         self
     }
 
-    /// The turn's line in the history; the key by which a redo knows it.
+    /// Adds the turn's line in the history; by its turn and sequence, a redo recognizes it there.
     pub(super) fn history(mut self, entry: history::Entry) -> Self {
         self.accepted_sequence = Some(entry.accepted_sequence);
         self.first.insert(0, (HISTORY, json::line(&entry)));
@@ -80,7 +81,7 @@ impl Change {
         self
     }
 
-    /// Lines in the ledger.
+    /// Adds lines to the ledger.
     pub(super) fn ledger(mut self, entries: Vec<ledger::Line>) -> Self {
         let text: String = entries.iter().map(json::line).collect();
         if !text.is_empty() {
@@ -90,7 +91,7 @@ impl Change {
         self
     }
 
-    /// A text at the end of another file that is written before the state.
+    /// Adds a text to the end of another file, before the state is written.
     pub(crate) fn append(mut self, file: &'static str, text: String) -> Self {
         if !text.is_empty() {
             self.first.push((file, text));
@@ -98,7 +99,7 @@ impl Change {
         self
     }
 
-    /// Lines in the log of events, after the state.
+    /// Adds lines to the event log, after the state is written.
     pub(super) fn events(mut self, events: &[events::Line]) -> Self {
         let text: String = events.iter().map(json::line).collect();
         if !text.is_empty() {
@@ -107,25 +108,26 @@ impl Change {
         self
     }
 
-    /// Has one file or folder take another's place.
+    /// Adds the move of one file or folder to the place of another, which is replaced.
     pub(super) fn replace(mut self, from: String, to: String) -> Self {
         self.moves.push((from, to));
         self
     }
 
-    /// Writes a whole file.
+    /// Adds a file that is written whole.
     pub(crate) fn write(mut self, file: &str, text: String) -> Self {
         self.writes.push((file.to_owned(), text));
         self
     }
 
-    /// Removes a folder with everything in it.
+    /// Adds the removal of a folder with everything in it.
     pub(super) fn remove(mut self, path: String) -> Self {
         self.removals.push(path);
         self
     }
 
-    /// Does it, all or nothing. The lock is held. Returns the state that was written.
+    /// Makes the change, all or nothing, and returns the state that was written, if any. The caller holds the
+    /// lock.
     pub(crate) fn commit(mut self, root: &Root) -> Result<Option<State>, GovernedError> {
         self.ends(root)?;
         let is_one_file = self.first.is_empty()
@@ -141,7 +143,7 @@ impl Change {
         }
         let id = root.id("txn");
         let path = folder_of(root, self.kind).join(format!("{id}.json"));
-        // As one value: what is done now is what a redo would read.
+        // Made from the journal's own JSON: what is done now is exactly what a redo would do.
         let journal = json::value(&self.journal(root, &id)?);
         disk::write_whole(root, &path, json::page(&journal).as_bytes())?;
         let unreadable = || GovernedError::UnreadableJournal { path: path.clone(), source: None };
@@ -149,7 +151,8 @@ impl Change {
         Ok(self.after)
     }
 
-    /// A run that is completed has its line among the runs, and no turn is dispatched: the index is the same for all.
+    /// Adds to a change that completes the run: the run gets its line in `run-history.jsonl`, and the index
+    /// becomes empty, because no turn is dispatched. The empty index is the same for all runs.
     fn ends(&mut self, root: &Root) -> Result<(), GovernedError> {
         let is_over = |state: &&State| state.status() == Some(RunStatus::Completed);
         let Some(after) = self.after.as_ref().filter(is_over) else { return Ok(()) };

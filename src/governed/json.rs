@@ -1,7 +1,7 @@
-//! Small readings of JSON objects, and the one way in which they are written.
+//! Small functions that read JSON objects, and the one way in which JSON is written.
 //!
-//! Key order and unknown keys are kept, nulls are written: other tools read the same files by bytes.
-//! Whole files are indented by two spaces and end in a newline; records are one line each.
+//! Key order and unknown keys are kept and nulls are written, because other tools read the same files byte
+//! for byte. Whole files are indented by two spaces and end in a newline; records are one line each.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -9,37 +9,37 @@ use serde_json::{Map, Value};
 /// A JSON object with its keys in order.
 pub(crate) type Object = Map<String, Value>;
 
-/// The string under a key.
+/// Returns the string under a key.
 pub(crate) fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
     object.get(key).and_then(Value::as_str)
 }
 
-/// The string under a key, where it is more than blanks.
+/// Returns the string under a key, where it is more than blanks.
 pub(crate) fn filled<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
     text(object, key).filter(|text| !text.trim().is_empty())
 }
 
-/// The object under a key.
+/// Returns the object under a key.
 pub(crate) fn object<'a>(object: &'a Object, key: &str) -> Option<&'a Object> {
     object.get(key).and_then(Value::as_object)
 }
 
-/// The list under a key; empty where there is none.
+/// Returns the list under a key; an empty one where there is none.
 pub(crate) fn list<'a>(object: &'a Object, key: &str) -> &'a [Value] {
     object.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The strings of the list under a key.
+/// Returns the strings of the list under a key.
 pub(crate) fn texts<'a>(object: &'a Object, key: &str) -> Vec<&'a str> {
     list(object, key).iter().filter_map(Value::as_str).collect()
 }
 
-/// The unsigned integer under a key.
+/// Returns the unsigned integer under a key.
 pub(crate) fn count(object: &Object, key: &str) -> Option<u64> {
     object.get(key).and_then(whole)
 }
 
-/// A value that is a whole number of at least 0, however it is written (`2`, `2.0`).
+/// Returns a value as a whole number of at least 0, however it is written (`2`, `2.0`); `None` for any other.
 pub(crate) fn whole(value: &Value) -> Option<u64> {
     value
         .as_u64()
@@ -56,33 +56,34 @@ pub(crate) fn is_filled(value: Option<&Value>) -> bool {
     value.and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty())
 }
 
-/// A number, written without a fraction where it has none.
+/// Makes a JSON number, written without a fraction where it has none.
 pub(crate) fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
 }
 
-/// The text or null.
+/// Makes JSON of a text, or null.
 pub(crate) fn or_null(text: Option<&str>) -> Value {
     text.map_or(Value::Null, Value::from)
 }
 
-/// A file's whole text.
+/// Returns a value as the whole text of a file: indented, with a newline at the end.
 pub(crate) fn page(whole: &impl Serialize) -> String {
-    // Nothing that is written has keys that are no text, or fails to say what it is.
+    // Serializing fails for keys that are not strings, or in a `Serialize` that fails; no type that is
+    // written has either.
     serde_json::to_string_pretty(whole).unwrap_or_default() + "\n"
 }
 
-/// A record's line.
+/// Returns a record as one line, with its newline.
 pub(crate) fn line(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default() + "\n"
 }
 
-/// A record as JSON, for what takes any.
+/// Returns a record as JSON, for functions that take any JSON.
 pub(crate) fn value(record: &impl Serialize) -> Value {
     serde_json::to_value(record).unwrap_or_default()
 }
 
-/// A record as a JSON object, for what takes any.
+/// Returns a record as a JSON object, for functions that take any object.
 pub(crate) fn object_of(record: &impl Serialize) -> Object {
     match value(record) {
         Value::Object(object) => object,
@@ -96,7 +97,7 @@ pub(crate) fn is_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-".contains(&b))
 }
 
-/// True for a phase's name: a lower-case letter first.
+/// True for a phase's name: a name ([`is_name`]) that begins with a lower-case letter.
 pub(crate) fn is_phase_name(text: &str) -> bool {
     is_name(text) && text.starts_with(|c: char| c.is_ascii_lowercase())
 }

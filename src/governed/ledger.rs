@@ -1,6 +1,6 @@
-//! The lines of the decision ledger: agents' decisions, and what operations note beside them.
+//! The lines of the decision ledger: agents' decisions, and what operations record beside them.
 //!
-//! The order of the fields is the order on disk. What a worker or another tool said stands as it was said.
+//! The order of the fields is the order on disk. Values of a worker or of another tool are kept as they are.
 
 use super::conflict::Summary;
 use super::gate::Failure;
@@ -53,7 +53,7 @@ pub(super) struct GateFailed {
     pub failure: Failure,
 }
 
-/// A limit that was passed, and escalated.
+/// A time limit that was passed, and that escalates.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct TimedOut {
     #[serde(rename = "type")]
@@ -67,7 +67,7 @@ pub(super) struct TimedOut {
     pub action: &'static str,
 }
 
-/// What became of a conflict.
+/// A step in the life of a conflict; `decision` says which one.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Conflicted {
     pub timestamp: String,
@@ -82,7 +82,7 @@ pub(super) struct Conflicted {
 }
 
 impl Conflicted {
-    /// A line on a turn's conflict, in a run that is as `state` says.
+    /// Makes the line about a turn's conflict, with the run and the phase of `state`.
     pub(super) fn of(
         decision: &'static str,
         state: &State,
@@ -103,7 +103,7 @@ impl Conflicted {
     }
 }
 
-/// A policy that blocked the run for a person.
+/// A policy that blocked the run until a person acts.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct PolicyEscalated {
     pub timestamp: String,
@@ -117,7 +117,7 @@ pub(super) struct PolicyEscalated {
     pub blocked_on: String,
 }
 
-/// An operator who was called.
+/// An escalation, which called an operator.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Escalated {
     pub timestamp: String,
@@ -140,7 +140,7 @@ pub(super) struct EscalationResolved {
     pub resolved_via: String,
     pub note: Option<String>,
     pub blocked_on: Option<String>,
-    /// As the state had it: other tools write escalations too.
+    /// The state's record as it was, untyped because other tools write escalations too.
     pub escalation: Value,
     pub turn_id: Option<Value>,
     pub role: Option<Value>,

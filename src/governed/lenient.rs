@@ -1,7 +1,8 @@
-//! Reading foreign JSON into types: a field that is not what it should be reads as one that is not there.
+//! Reads foreign JSON into types: a field that has the wrong type reads like one that is missing.
 //!
-//! Documents are judged elsewhere, with words for what is wrong; readers of what was judged, or was made by another
-//! tool, take what they can. Each function here is for serde's `deserialize_with`, beside `#[serde(default)]`.
+//! Documents are validated elsewhere, with messages for what is wrong; code that reads a validated document,
+//! or one that another tool made, takes from it what it can. The functions besides [`read`] are for serde's
+//! `deserialize_with`, together with `#[serde(default)]`.
 
 use super::json;
 use indexmap::IndexMap;
@@ -9,9 +10,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// An object as a type whose own fields are read so; `None` for what is no object.
+/// Reads an object as a type whose fields use these functions; `None` for a value that is not an object.
 pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> Option<T> {
-    // Serde takes a list for a struct too.
+    // Without this check, serde would also take a list for a struct.
     value.is_object().then(|| T::deserialize(value).ok()).flatten()
 }
 
@@ -22,17 +23,17 @@ fn list(value: Value) -> Vec<Value> {
     }
 }
 
-/// A part, empty where it is no object.
+/// Reads a part; an empty one where the value is not an object.
 pub(crate) fn part<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(from: D) -> Result<T, D::Error> {
     Ok(read(&Value::deserialize(from)?).unwrap_or_default())
 }
 
-/// The objects of a list.
+/// Reads the objects of a list; other values are left out, also a value that is not a list.
 pub(crate) fn parts<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
     Ok(list(Value::deserialize(from)?).iter().filter_map(read).collect())
 }
 
-/// The objects of a list that may be missing.
+/// Reads the objects of a list; `None` where the value is not a list.
 pub(crate) fn maybe_parts<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Option<Vec<T>>, D::Error> {
@@ -40,7 +41,7 @@ pub(crate) fn maybe_parts<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     Ok(Some(all.iter().filter_map(read).collect()))
 }
 
-/// Parts by their names, in their order; `None` under a name whose part is no object.
+/// Reads parts by their names, in their order; `None` under a name whose part is not an object.
 pub(crate) fn named<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<IndexMap<String, Option<T>>, D::Error> {
@@ -48,32 +49,32 @@ pub(crate) fn named<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     Ok(all.iter().map(|(name, part)| (name.clone(), read(part))).collect())
 }
 
-/// A value of one type.
+/// Reads a value of one type; `None` where it has another.
 pub(crate) fn value<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Option<T>, D::Error> {
     Ok(T::deserialize(Value::deserialize(from)?).ok())
 }
 
-/// A text of more than blanks.
+/// Reads a text of more than blanks.
 pub(crate) fn filled<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Ok(value::<D, String>(from)?.filter(|text| !text.trim().is_empty()))
 }
 
-/// A whole number of at least 0, however it is written (`2`, `2.0`).
+/// Reads a whole number of at least 0, however it is written (`2`, `2.0`).
 pub(crate) fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     Ok(json::whole(&Value::deserialize(from)?))
 }
 
-/// True where it says true.
+/// Reads a boolean; every value but `true` is false.
 pub(crate) fn is_true<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     Ok(Value::deserialize(from)? == Value::Bool(true))
 }
 
-/// The texts of a list.
+/// Reads the texts of a list; other values are left out, also a value that is not a list.
 pub(crate) fn texts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     Ok(list(Value::deserialize(from)?).into_iter().filter_map(text).collect())
 }
 
-/// The texts of a list that may be missing.
+/// Reads the texts of a list; `None` where the value is not a list.
 pub(crate) fn maybe_texts<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
     Ok(match Value::deserialize(from)? {
         Value::Array(all) => Some(all.into_iter().filter_map(text).collect()),
@@ -81,12 +82,13 @@ pub(crate) fn maybe_texts<'de, D: Deserializer<'de>>(from: D) -> Result<Option<V
     })
 }
 
-/// The texts of a list; none where what is there is no list.
+/// Reads the texts of a list; an empty list where the value is not a list, so that only a missing key is
+/// `None`.
 pub(crate) fn present_texts<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
     maybe_texts(from).map(|texts| Some(texts.unwrap_or_default()))
 }
 
-/// A command: one text, or a list of them.
+/// Reads a command: one text, or a list of texts.
 pub(crate) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     Ok(match Value::deserialize(from)? {
         Value::String(word) => vec![word],
@@ -94,10 +96,11 @@ pub(crate) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D
     })
 }
 
-/// Texts by their names.
+/// Reads texts by their names.
 pub(crate) fn text_map<'de, D: Deserializer<'de>>(from: D) -> Result<IndexMap<String, String>, D::Error> {
     let Value::Object(all) = Value::deserialize(from)? else { return Ok(IndexMap::new()) };
-    // A name whose value is no text stays, without one: it hides what the environment has of that name.
+    // A name whose value is not a text stays, with an empty one: it hides the environment's variable of that
+    // name.
     Ok(all.into_iter().map(|(name, value)| (name, text(value).unwrap_or_default())).collect())
 }
 

@@ -1,9 +1,10 @@
 //! How long turns, phases and runs may take: `timeouts` and `routing.<phase>.timeout_*` of the configuration.
 //!
-//! A pure function of the configuration, the state and the moment. Who asks does what the limit says: `escalate`
-//! blocks the run on `timeout:<scope>`, `warn` warns. A person who lets the run go on gives it that time once more.
-//! [`time_left`] is for the caller that runs a turn's worker, and [`out_of_time`](super::out_of_time) for when that was
-//! ended. Implements G16.
+//! The limits are a pure function of the configuration, the state and the moment. The caller does what a
+//! passed limit says: `escalate` blocks the run on `timeout:<scope>`, `warn` warns. A person who lets the run
+//! go on gives it that time once more. [`time_left`] is for the caller that runs a turn's worker, and
+//! [`out_of_time`](super::out_of_time) for the same caller once the worker was ended at a limit. Implements
+//! G16.
 
 use super::json;
 use super::root::Root;
@@ -12,9 +13,9 @@ use super::{Config, time};
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
-/// Since when a person let a limit begin again, by its scope.
+/// The state's key for the moments at which a person let limits begin again, by their scopes.
 pub(super) const EXTENDED: &str = "timeouts_extended_at";
-/// How what a run waits for begins, where that is a limit.
+/// How `blocked_on` begins where the run is blocked because of a limit.
 pub(super) const BLOCKED: &str = "timeout:";
 
 /// A limit that was passed.
@@ -23,7 +24,7 @@ pub(super) struct Passed {
     /// `turn`, `phase` or `run`.
     pub scope: &'static str,
     pub minutes: f64,
-    /// It is a warning only.
+    /// True where the limit only warns.
     pub warns: bool,
 }
 
@@ -36,14 +37,14 @@ impl Passed {
 /// How long the worker of a turn may still take.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TimeLeft {
-    /// Until the first limit that ends it; nothing where that is passed.
+    /// The time until the first limit that ends the worker; zero where that limit is passed.
     pub left: Duration,
-    /// That limit.
+    /// The limit that ends the worker.
     pub(super) limit: Passed,
 }
 
-/// The time that a turn has left, until the first limit of its own, its phase's or its run's that does not only
-/// warn; `None` without one.
+/// Returns the time that a turn has left, until the first limit of its own, its phase's or its run's that
+/// does more than warn; `None` without such a limit.
 pub(crate) fn time_left(root: &Root, config: &Config, state: &State, turn: &Turn) -> Option<TimeLeft> {
     let all = limits(config, state, Some(turn)).into_iter().filter(|(limit, _)| !limit.warns);
     let (limit, until) = all.min_by_key(|(_, until)| *until)?;
@@ -51,7 +52,7 @@ pub(crate) fn time_left(root: &Root, config: &Config, state: &State, turn: &Turn
     Some(TimeLeft { left, limit })
 }
 
-/// The limits that are passed now, the turn's first.
+/// Returns the limits that are passed now, the turn's first.
 pub(super) fn passed(config: &Config, state: &State, turn: Option<&Turn>, now: SystemTime) -> Vec<Passed> {
     let is_passed = |until: &SystemTime| now > *until;
     limits(config, state, turn)
@@ -60,7 +61,7 @@ pub(super) fn passed(config: &Config, state: &State, turn: Option<&Turn>, now: S
         .collect()
 }
 
-/// Every limit that there is, with the moment at which it is passed; the turn's first.
+/// Returns every limit that applies, with the moment at which it is passed; the turn's first.
 fn limits(config: &Config, state: &State, turn: Option<&Turn>) -> Vec<(Passed, SystemTime)> {
     let all = &config.model().timeouts;
     let route = state.phase().and_then(|phase| config.route(phase));
@@ -114,7 +115,8 @@ mod tests {
         Some((left.left.as_secs() / 60, left.limit.scope))
     }
 
-    /// G16: the first limit that is no mere warning ends a worker, and a person gives it its time again.
+    /// G16: the first limit that does more than warn ends a worker, and a person gives the turn its time
+    /// again.
     #[test]
     fn a_worker_has_until_the_first_limit_that_ends_it() {
         let none = || json!({});

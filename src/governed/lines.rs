@@ -1,6 +1,6 @@
-//! JSONL files: read from the end as far as is needed, malformed lines skipped.
+//! JSONL files: they are read backwards, as far as is needed, and malformed lines are skipped.
 //!
-//! What an acceptance asks of the history is in its last lines, however long the file is.
+//! An acceptance asks only about the last lines of the history, however long the file is.
 
 use super::json::Object;
 use super::root::Root;
@@ -12,7 +12,7 @@ use std::path::Path;
 /// How much is read at once, in bytes.
 const CHUNK: u64 = 16 << 10;
 
-/// Gives records to `take`, the last first, until it says that it has enough.
+/// Gives the records to `take`, the last one first, until `take` returns false.
 pub(crate) fn backwards(
     root: &Root,
     path: &Path,
@@ -20,7 +20,7 @@ pub(crate) fn backwards(
 ) -> Result<(), GovernedError> {
     let Some(mut file) = disk::open(root, path)? else { return Ok(()) };
     let mut start = file.metadata().map_err(io("read", path))?.len();
-    // What is known of the file from `start` on and not given yet: a line's end.
+    // The bytes from `start` on that were not given yet: the end of a line whose beginning is not read yet.
     let mut rest: Vec<u8> = Vec::new();
     while start > 0 {
         let size = CHUNK.min(start);
@@ -48,7 +48,7 @@ pub(crate) fn backwards(
     Ok(())
 }
 
-/// All records, the first first.
+/// Returns all records, the first one first.
 pub(crate) fn all(root: &Root, path: &Path) -> Result<Vec<Object>, GovernedError> {
     let mut found = Vec::new();
     backwards(root, path, |record| {
@@ -59,7 +59,7 @@ pub(crate) fn all(root: &Root, path: &Path) -> Result<Vec<Object>, GovernedError
     Ok(found)
 }
 
-/// How many lines that are not blank a file has.
+/// Returns how many lines of a file are not blank.
 pub(crate) fn count(root: &Root, path: &Path) -> Result<usize, GovernedError> {
     let bytes = disk::read(root, path)?.unwrap_or_default();
     Ok(bytes.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty()).count())

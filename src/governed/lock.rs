@@ -1,10 +1,12 @@
-//! One lock around every operation that changes a project: `flock`, dropped by the kernel on death.
+//! One lock around every operation that changes a project: an `flock`, which the kernel releases when its
+//! holder dies.
 //!
-//! The file is `.agentxchain/locks/accept-turn.lock`; its JSON (`owner_pid`, `acquired_at`) is for readers and
-//! for tools that lock by content alone: a lock of theirs whose owner lives and that is younger than 30
-//! seconds is respected. The first process that gets in finishes what a killed one left ([`super::redo`]).
-//! Re-entrant on the thread that holds it: `acquire_lock`, then any operation, works. The file is removed
-//! on release, under the lock; who waited for the removed file opens the new one. Implements G2.
+//! The file is `.agentxchain/locks/accept-turn.lock`; its JSON (`owner_pid`, `acquired_at`) is for readers,
+//! and for tools that lock by the file's content alone: such a tool's lock is respected while its owner lives
+//! and the lock is younger than 30 seconds. The first process that gets the lock finishes what a killed
+//! process left ([`super::redo`]). The lock is re-entrant on the thread that holds it: after `acquire_lock`,
+//! any operation works. The file is removed on release, under the lock; a process that waited for the removed
+//! file opens the new one. Implements G2.
 
 use super::root::Root;
 use super::{GovernedError, disk, io, json, redo, time};
@@ -21,11 +23,11 @@ use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
 pub(super) const LOCK: &str = ".agentxchain/locks/accept-turn.lock";
-/// How long a lock by content alone holds.
+/// The age up to which a lock by content alone is respected.
 const FOREIGN_MAX: Duration = Duration::from_secs(30);
-/// Most bytes of what a lock says.
+/// The most bytes that are read of a lock file.
 const OWNER_MAX: u64 = 64 << 10;
-/// Between two looks at a lock that another process holds.
+/// The pause between two attempts to take a lock that another process holds.
 const LOOK: Duration = Duration::from_millis(3);
 
 thread_local! {
@@ -34,14 +36,14 @@ thread_local! {
 
 /// The lock of a project, held until this value and its copies inside running operations are gone.
 ///
-/// Not to be sent to another thread: there, operations wait for it as another process's do.
+/// The guard is not `Send`: on another thread, operations wait for this lock as for one of another process.
 #[derive(Debug)]
 pub struct LockGuard {
     held: Rc<Held>,
 }
 
 impl LockGuard {
-    /// The lock file.
+    /// Returns the path of the lock file.
     pub fn path(&self) -> &Path {
         &self.held.path
     }
@@ -56,7 +58,7 @@ struct Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Ours alone to remove: the path is still the file that is locked.
+        // The file is removed only while its path still names the file that this guard has locked.
         if disk::is_same(&self.root, &self.path, &self.file) {
             let _ = disk::let_go(&self.root, &self.path);
         }
@@ -66,8 +68,8 @@ impl Drop for Held {
 /// Takes the lock, or says at once that another process holds it.
 ///
 /// # Errors
-/// [`GovernedError::Locked`] (code `lock_timeout`) where it is held by another process or thread; what goes
-/// wrong while a killed process's operation is finished.
+/// [`GovernedError::Locked`] (code `lock_timeout`) where another process or thread holds the lock; the errors
+/// of finishing a killed process's operation.
 pub fn acquire_lock(root: &Root) -> Result<LockGuard, GovernedError> {
     enter_within(root, Duration::ZERO)
 }
@@ -77,13 +79,13 @@ pub fn release_lock(guard: LockGuard) {
     drop(guard);
 }
 
-/// Takes the lock for an operation: waits as long as the root says.
+/// Takes the lock for an operation; waits as long as the root says.
 pub(crate) fn enter(root: &Root) -> Result<LockGuard, GovernedError> {
     enter_within(root, root.lock_wait())
 }
 
 fn enter_within(root: &Root, wait: Duration) -> Result<LockGuard, GovernedError> {
-    // However the folder is called, it is one lock.
+    // The canonical path: the lock is the same by whatever path the folder is named.
     let folder = fs::canonicalize(root.folder()).map_err(io("find", root.folder()))?;
     let (path, root) = (folder.join(LOCK), &root.at(folder));
     let held = HELD.with_borrow_mut(|all| {
@@ -110,7 +112,7 @@ fn enter_within(root: &Root, wait: Duration) -> Result<LockGuard, GovernedError>
     Ok(LockGuard { held })
 }
 
-/// One attempt; `None` where another process has it.
+/// Tries to take the lock once; `None` where another process or tool has it.
 fn take(root: &Root, path: &Path) -> Result<Option<Flock<File>>, GovernedError> {
     loop {
         if let Some(folder) = path.parent() {
@@ -122,18 +124,18 @@ fn take(root: &Root, path: &Path) -> Result<Option<Flock<File>>, GovernedError> 
             Err((_, Errno::EWOULDBLOCK)) => return Ok(None),
             Err((_, errno)) => return Err(io("lock", path)(errno.into())),
         };
-        // Its holder may have removed it between the opening and the lock.
+        // The previous holder may have removed the file between the opening and the lock.
         if !disk::is_same(root, path, &file) {
             continue;
         }
         let mut text = String::new();
-        // What is not text is no lock of the format's.
+        // Content that is not text is not the lock of another tool.
         let _ = (&mut *file).take(OWNER_MAX).read_to_string(&mut text);
         return Ok((!is_foreign(root, &text)).then_some(file));
     }
 }
 
-/// True for the content of a tool that locks by content alone and is at work now.
+/// True if this is the content of another tool's lock by content alone, and that lock still holds.
 fn is_foreign(root: &Root, text: &str) -> bool {
     let Ok(Value::Object(content)) = serde_json::from_str(text) else { return false };
     if content.contains_key("lock") {
@@ -155,7 +157,7 @@ fn write_owner(root: &Root, held: &Held) -> Result<(), GovernedError> {
     written.and_then(|()| file.write_all(json::page(&content).as_bytes())).map_err(io("write", &held.path))
 }
 
-/// Who says to hold it.
+/// Returns the process that the lock file names as its owner.
 fn owner(root: &Root, path: &Path) -> Option<u64> {
     let bytes = disk::read_within(root, path, OWNER_MAX).ok()??;
     let Ok(Value::Object(content)) = serde_json::from_slice(&bytes) else { return None };

@@ -1,17 +1,19 @@
-//! Governed runs: roles take turns, gates hold phases, people approve. A library with a declared boundary.
+//! Governed runs: roles take turns, gates guard the ends of phases, and people approve. A library with a
+//! declared boundary.
 //!
-//! What is public here is the boundary, version [`RUNNER_INTERFACE_VERSION`], and nothing else is. A run:
-//! `load_context` and `load_state`, `init_run` or `reactivate_run`, then again and again `assign_turn`,
-//! `write_dispatch_bundle` (or a dispatch of your own), a result staged by `stage_turn_result`,
-//! `accept_turn` or `reject_turn`, and `approve_phase_gate` or `approve_completion_gate` where one is
-//! pending. [`crate::run_loop`] is that loop as a library.
+//! The public items of this module are the boundary, version [`RUNNER_INTERFACE_VERSION`]; nothing else is. A
+//! run is: `load_context` and `load_state`, `init_run` or `reactivate_run`, then again and again
+//! `assign_turn`, `write_dispatch_bundle` (or a dispatch of the caller's own), a result staged by
+//! `stage_turn_result`, `accept_turn` or `reject_turn`, and `approve_phase_gate` or `approve_completion_gate`
+//! where an approval is pending. [`crate::run_loop`] is that loop as a library.
 //!
-//! Acceptance is destructive: the turn's dispatch and staging folders are gone when it returns; copy before
-//! what you want to keep. Every change is made under one lock and as a whole, whatever kills the process;
-//! a refused operation changes nothing. Two signatures differ from other implementations of 0.2, on purpose:
-//! [`get_max_concurrent_turns`] needs the phase, and the lock is a value ([`LockGuard`]). Loaders say what is
-//! wrong instead of answering null. Inside, `next_state` holds every transition. Implements G1-G5.
-//!
+//! Acceptance is destructive: the turn's dispatch and staging folders are gone when it returns, so a caller
+//! copies what it wants to keep before. Every change is made under one lock and as a whole, even where the
+//! process is killed. A refused operation changes nothing; [`GovernedError`] names the errors that do record
+//! something. Two signatures differ on purpose from other implementations of 0.2:
+//! [`get_max_concurrent_turns`] needs the phase, and the lock is a value ([`LockGuard`]). Loaders return an
+//! error that says what is wrong, where those answer null. Inside, `next_state` holds every transition.
+//! Implements G1-G5.
 //! One turn, from a folder with `agentxchain.json` to the end of the run:
 //!
 //! ```

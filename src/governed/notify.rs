@@ -1,8 +1,8 @@
-//! Notifications: events posted to webhooks, each with a deadline; never more than a notice.
+//! Notifications: events posted to webhooks, each with a deadline; they never change an outcome.
 //!
-//! One POST for each webhook that asked for the event, one audit line for each POST. A webhook that fails,
-//! hangs or is not there changes no outcome and delays nothing beyond its own deadline: operations notify
-//! after their commit, with the lock given back. Implements G5.
+//! Each webhook that asked for the event gets one POST, and each POST one line in the audit. A webhook that
+//! fails, hangs or is not there changes no outcome and delays nothing beyond its own deadline: operations
+//! notify after their commit, once they have released the lock. Implements G5.
 
 use super::config::NOTIFIED;
 use super::config::model::Webhook;
@@ -16,16 +16,16 @@ use std::time::Instant;
 
 const AUDIT: &str = ".agentxchain/notification-audit.jsonl";
 
-/// What was posted.
+/// What came of posting an event.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Notified {
-    /// The event's id; `None` where no webhook asked for it.
+    /// The event's id; `None` where the configuration has no webhooks.
     pub event_id: Option<String>,
     /// The audit's entries, as written.
     pub results: Vec<Value>,
 }
 
-/// What a webhook is sent; the order of the fields is the order on the wire.
+/// The body that is posted to a webhook; the order of the fields is the order on the wire.
 #[derive(Serialize)]
 struct Envelope<'a> {
     schema_version: &'static str,
@@ -75,7 +75,7 @@ struct Entry<'a> {
     emitted_at: &'a str,
 }
 
-/// What the notification of a block tells, as the state's reason says it.
+/// The payload of the notification that a run is blocked, taken from the state's reason.
 #[derive(Serialize)]
 struct BlockedBecause<'a> {
     category: Option<&'a Value>,
@@ -91,7 +91,7 @@ struct BlockedBecause<'a> {
 /// Without webhooks nothing happens, whatever the event.
 ///
 /// # Errors
-/// [`GovernedError::UnknownNotification`] alone: what a webhook or the audit's file does is no error.
+/// [`GovernedError::UnknownNotification`] alone: a webhook or an audit file that fails is not an error.
 pub fn emit_notifications(
     root: &Root,
     config: &Config,
@@ -132,7 +132,7 @@ pub fn emit_notifications(
     let mut results = Vec::new();
     for webhook in asked {
         let entry = deliver(root, webhook, &envelope);
-        // The audit is as much a notice as the notification.
+        // Like the notification itself, its line in the audit never changes an outcome.
         let path = root.join(AUDIT);
         let torn = disk::end(root, &path).is_ok_and(|(_, torn)| torn);
         let line = json::line(&entry);
@@ -177,7 +177,7 @@ fn deliver<'a>(root: &Root, webhook: &'a Webhook, envelope: &Envelope<'a>) -> En
     }
 }
 
-/// A notification that an operation owes once it has given the lock back.
+/// A notification that an operation has to send once it has released the lock.
 #[derive(Debug, Clone)]
 pub(super) struct Owed {
     pub event: &'static str,
@@ -186,14 +186,14 @@ pub(super) struct Owed {
     pub turn: Option<Turn>,
 }
 
-/// Sends what is owed; what comes of it is in the audit.
+/// Sends the notifications that are owed; what comes of them is in the audit.
 pub(super) fn send(root: &Root, config: &Config, owed: &[Owed]) {
     for owed in owed {
         let _ = emit_notifications(root, config, &owed.state, owed.event, &owed.payload, owed.turn.as_ref());
     }
 }
 
-/// The notification that a run is blocked.
+/// Makes the notification that a run is blocked.
 pub(super) fn blocked(state: &State, turn: Option<Turn>) -> Owed {
     let reason = state.blocked_reason().and_then(Value::as_object);
     let recovery = reason.and_then(|reason| json::object(reason, "recovery"));

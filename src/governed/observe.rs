@@ -1,7 +1,7 @@
 //! What is in the workspace, as Git sees it: the baseline of a turn, and what has changed since.
 //!
-//! One `git status` a look; where the root is in no repository, nothing is known and nothing compared. The
-//! orchestrator's own files are changes of no turn.
+//! Each look runs one `git status`. Where the root is in no repository, nothing is known and nothing
+//! compared. The orchestrator's own files never count as changes of a turn.
 
 use super::error::not_text;
 use super::journal::HISTORY;
@@ -24,7 +24,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Folders and files that are the orchestrator's.
+/// Beginnings of the paths that are the orchestrator's.
 const OPERATIONAL: [&str; 11] = [
     ".agentxchain/dispatch",
     ".agentxchain/staging/",
@@ -38,20 +38,20 @@ const OPERATIONAL: [&str; 11] = [
     "TALK.md",
     "HUMAN_TASKS.md",
 ];
-/// Folders that do not make a workspace unclean for the next turn.
+/// Folders whose changes do not make the workspace unclean for the next turn.
 const EXEMPT: [&str; 3] = [".agentxchain/reviews/", ".agentxchain/reports/", ".agentxchain/proposed/"];
 
-/// A look at the workspace.
+/// What a look at the workspace found.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Sight {
-    /// It is in no repository.
+    /// The workspace is in no repository.
     NoGit,
     Git {
         /// The commit that is checked out; `None` before the first.
         head: Option<String>,
-        /// What differs from it, below the root, the orchestrator's files left out.
+        /// The paths below the root that differ from that commit, without the orchestrator's files.
         dirty: Vec<String>,
-        /// What of it no commit has.
+        /// Those of them that Git does not track.
         untracked: Vec<String>,
     },
 }
@@ -67,10 +67,11 @@ fn failed(source: crate::store::StoreError) -> GovernedError {
     GovernedError::Workspace { source: Box::new(source) }
 }
 
-/// The working tree that the root lies in; `None` where Git sees none.
+/// Finds the working tree that the root lies in; `None` where Git sees none.
 fn workspace(root: &Root) -> Result<Option<Workspace>, GovernedError> {
     let git = root.environment().map(|all| Git::find(all.iter().cloned())).transpose().map_err(failed)?;
-    // The caller holds the lock.
+    // Git may need a copy of the index; the process id in its name keeps it apart from other processes'
+    // copies.
     let aside = format!(".agentxchain/locks/index-{}.aside", std::process::id());
     Workspace::find(root.folder(), git, Path::new(&aside)).map_err(|error| {
         failed(match error {
@@ -82,15 +83,17 @@ fn workspace(root: &Root) -> Result<Option<Workspace>, GovernedError> {
     })
 }
 
-/// The root's place below the top of its working tree, as Git names what is there.
+/// Returns the root's path below the top of its working tree, with a slash at its end, as Git's paths begin
+/// with it.
 fn below(root: &Root, workspace: &Workspace) -> Vec<u8> {
     let folder = std::fs::canonicalize(root.folder()).unwrap_or_else(|_| root.folder().to_owned());
     let below = folder.strip_prefix(workspace.top()).unwrap_or(Path::new("")).as_os_str().as_bytes().to_vec();
     if below.is_empty() { below } else { [&*below, b"/"].concat() }
 }
 
-/// A path below the root as text, unless it is the orchestrator's. A state, a result and a declaration name files in
-/// JSON: one that they can't name would be no turn's change.
+/// Returns a path below the root as text; `None` for one of the orchestrator's. A path that is not UTF-8 is
+/// an error: states, results and declarations name files in JSON, so that they could not name it as a turn's
+/// change.
 fn named(path: &[u8]) -> Result<Option<String>, GovernedError> {
     if is_operational(&String::from_utf8_lossy(path)) {
         return Ok(None);
@@ -101,7 +104,7 @@ fn named(path: &[u8]) -> Result<Option<String>, GovernedError> {
     }
 }
 
-/// True for a folder and a file in it that Git would take for the account's own.
+/// True where a folder and a file in it are the user's own, as Git judges it.
 pub(super) fn is_safe(root: &Root, folder: &Path, file: &Path) -> Result<bool, GovernedError> {
     let git = root.environment().map(|all| Git::find(all.iter().cloned()));
     crate::store::workspace::is_safe(|| git.unwrap_or_else(Git::find_here), folder, file).map_err(failed)
@@ -138,7 +141,8 @@ pub(super) fn look(root: &Root) -> Result<Sight, GovernedError> {
     Ok(Sight::Git { head, dirty, untracked })
 }
 
-/// A file's content in a word; a link's is where it leads.
+/// Returns a word for a file's content: `sha256:` and a digest (of a link, that of its target), `deleted` or
+/// `unreadable`.
 pub(super) fn marker(root: &Root, path: &str) -> String {
     let full = root.join(path);
     let digest = match disk::kind(root, &full) {
@@ -151,7 +155,7 @@ pub(super) fn marker(root: &Root, path: &str) -> String {
     digest.map_or_else(|| "unreadable".to_owned(), |hex| format!("sha256:{hex}"))
 }
 
-/// The SHA-256 of a whole file, however long it is.
+/// Returns the SHA-256 of a whole file, however long it is, in lower-case hex.
 fn digest_of(mut file: File) -> std::io::Result<String> {
     let (mut hash, mut piece) = (Sha256::new(), [0; 64 << 10]);
     loop {
@@ -162,7 +166,7 @@ fn digest_of(mut file: File) -> std::io::Result<String> {
     }
 }
 
-/// The SHA-256 of bytes, in lower-case hex.
+/// Returns the SHA-256 of bytes, in lower-case hex.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
@@ -171,7 +175,7 @@ fn markers(root: &Root, files: &[String]) -> Object {
     files.iter().map(|file| (file.clone(), json!(marker(root, file)))).collect()
 }
 
-/// The baseline of a turn that begins now.
+/// Returns the baseline of a turn that begins now.
 pub(super) fn baseline(root: &Root, sight: &Sight) -> Value {
     match sight {
         Sight::NoGit => json!({
@@ -191,8 +195,9 @@ pub(super) fn baseline(root: &Root, sight: &Sight) -> Value {
     }
 }
 
-/// The baseline of a turn's next attempt: the turn's own, so that what a rejected attempt left is still its
-/// change; what others had accepted since is theirs.
+/// Returns the baseline of a turn's next attempt; `None` where the turn has none. It is the turn's own
+/// baseline, so that what a rejected attempt left still counts as the turn's change; what other turns had
+/// accepted since is added to it.
 pub(super) fn own_baseline(root: &Root, state: &State, turn: &Turn) -> Result<Option<Value>, GovernedError> {
     let Some(mut baseline) = turn.baseline().and_then(Value::as_object).cloned() else {
         return Ok(None);
@@ -204,7 +209,7 @@ pub(super) fn own_baseline(root: &Root, state: &State, turn: &Turn) -> Result<Op
         let markers = json::object(&entry, "observed_artifact").and_then(|o| json::object(o, "file_markers"));
         for file in json::texts(&entry, "files_changed").into_iter().filter(|_| is_since) {
             if let Some(marker) = markers.and_then(|markers| markers.get(file)) {
-                // The newest counts.
+                // Lines come newest first, and the newest marker of a file counts.
                 accepted.entry(file).or_insert_with(|| marker.clone());
             }
         }
@@ -218,7 +223,7 @@ pub(super) fn own_baseline(root: &Root, state: &State, turn: &Turn) -> Result<Op
     Ok(Some(Value::Object(baseline)))
 }
 
-/// What makes the workspace unclean for a role that writes.
+/// Returns the files that make the workspace unclean for a role that writes.
 pub(super) fn unclean(sight: &Sight) -> Vec<String> {
     match sight {
         Sight::NoGit => Vec::new(),
@@ -239,7 +244,7 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// `{added, modified, deleted}`.
+    /// Returns the changes as `{added, modified, deleted}`, each a list of files.
     pub(super) fn to_value(&self) -> Value {
         let is_gone = |file: &&String| self.markers.get(*file).is_some_and(|marker| marker == "deleted");
         let (gone, there): (Vec<&String>, Vec<&String>) = self.files.iter().partition(is_gone);
@@ -249,7 +254,8 @@ impl Changes {
     }
 }
 
-/// Those of these files that are there and that no commit of `git add` would have: rules for ignoring hide them.
+/// Returns those of these files that exist and that `git add` would leave out, because ignore rules hide
+/// them.
 pub(crate) fn hidden(root: &Root, files: &[&str]) -> Result<Vec<String>, GovernedError> {
     let Some(workspace) = workspace(root)? else { return Ok(Vec::new()) };
     let there =
@@ -278,7 +284,7 @@ pub(super) fn changes(
         && before.bytes().all(|byte| byte.is_ascii_hexdigit())
         && let Some(changed) = changed_since(root, before)?
     {
-        // What was committed and undone again is no change.
+        // Compared with the baseline's commit: what was committed and undone again is no change.
         files = changed;
         files.extend(untracked.iter().cloned());
     }
@@ -290,7 +296,8 @@ pub(super) fn changes(
     Ok(Changes { available: true, files, markers, untracked: untracked.clone() })
 }
 
-/// The files below the root that differ from a commit. `None`: it is gone (pruned, rewritten), and tells nothing.
+/// Returns the files below the root that differ from a commit; `None` where the commit is gone (pruned,
+/// rewritten), so that nothing can be compared with it.
 fn changed_since(root: &Root, before: &str) -> Result<Option<Vec<String>>, GovernedError> {
     let Some(workspace) = workspace(root)? else { return Ok(None) };
     let Ok(output) = workspace.changed_since(root.folder(), before) else { return Ok(None) };
@@ -299,7 +306,7 @@ fn changed_since(root: &Root, before: &str) -> Result<Option<Vec<String>>, Gover
     Ok(Some(files?.into_iter().flatten().collect()))
 }
 
-/// What the workspace is at, once a turn's artifact is accepted.
+/// Returns the ref of what the workspace is at once a turn's artifact is accepted, such as `git:<commit>`.
 pub(super) fn integration_ref(sight: &Sight, kind: &str, previous: Option<&str>) -> String {
     match sight {
         Sight::Git { head: Some(head), dirty, .. } if kind != "workspace" || dirty.is_empty() => {

@@ -1,10 +1,9 @@
-//! The files that are a run's own: the orchestrator writes them, and no turn does.
+//! A run's own files: the orchestrator writes them, and no turn may.
 //!
-//! Everything below `.agentxchain/` but what reviews and proposals are kept in, and the talk. A lock and what is
-//! being written are a process's at work, and in no commit. Of the folders where workers leave their results only the
-//! results are the run's: what lies beside them is work as any other. What a worker changes of the run's own files is
-//! put back ([`Own`]).
-//! Implements G6, G12, G13.
+//! They are `TALK.md`, and everything below `.agentxchain/` but the folders of reviews, reports and
+//! proposals. Locks, and files that are being written, belong to a process at work, and are in no commit.
+//! What a worker changes of the run's own files is put back, and so is `HUMAN_TASKS.md` ([`Own`]). Implements
+//! G6, G12, G13.
 
 use super::journal::TALK;
 use super::lock::LOCK;
@@ -20,16 +19,15 @@ use std::path::{Path, PathBuf};
 const FOLDER: &str = ".agentxchain";
 /// The folders in it that belong to a process at work.
 const AT_WORK: [&str; 2] = ["locks", "transactions"];
-/// What in it turns may write.
+/// The folders in it that turns may write into.
 const OF_TURNS: [&str; 3] = ["proposed", "reports", "reviews"];
 /// The folder in it where workers leave their results, and what else they like.
 const STAGING: &str = "staging";
 /// What in it may have been removed.
 const KNOWN: [&str; 2] = ["dispatch", "state.json"];
 
-/// The paths that a commit of the run in this state takes whatever rules for ignoring say, also where they are gone. Of
-/// what is staged these are the results of its active turns alone: a worker's folder is its own, and what else lies
-/// there is no more the run's than the rest of its work.
+/// Returns the paths that a commit of the run takes even where ignore rules hide them, or where they are
+/// gone.
 ///
 /// # Errors
 /// A folder that can't be listed.
@@ -53,7 +51,7 @@ pub(crate) fn own_paths(root: &Root, state: &State) -> Result<Vec<String>, Gover
 #[derive(Debug)]
 pub(crate) struct Own {
     files: BTreeMap<PathBuf, Vec<u8>>,
-    /// Where the turn's result is to be.
+    /// The folder for the turn's result, which the worker may write into.
     staging: PathBuf,
 }
 
@@ -61,10 +59,11 @@ pub(crate) struct Own {
 const BESIDE: [&str; 2] = [TALK, "HUMAN_TASKS.md"];
 
 impl Own {
-    /// Takes them. No other process changes them while this value counts: the caller sees to that.
+    /// Reads the run's own files. The caller makes sure that no other process changes them until they are put
+    /// back.
     ///
     /// # Errors
-    /// What the file system refuses.
+    /// A file operation that fails.
     pub(crate) fn take(root: &Root, turn_id: &str) -> Result<Self, GovernedError> {
         let staging = get_turn_staging_result_path(turn_id);
         let staging = staging.parent().unwrap_or(&staging).to_owned();
@@ -76,10 +75,10 @@ impl Own {
         Ok(own)
     }
 
-    /// Puts back what is not as it was; which files that were.
+    /// Puts back the files that are not as they were, and returns their paths.
     ///
     /// # Errors
-    /// What the file system refuses.
+    /// A file operation that fails.
     pub(crate) fn put_back(&self, root: &Root) -> Result<Vec<String>, GovernedError> {
         let folder = root.join(FOLDER);
         let mut changed = Vec::new();
@@ -112,7 +111,8 @@ impl Own {
         Ok(changed)
     }
 
-    /// Every file of the run's own that is there now, links and what else stands there included.
+    /// Returns the paths of all of the run's own files that exist now, also of links and of other things that
+    /// are not files.
     fn found(&self, root: &Root) -> Result<Vec<PathBuf>, GovernedError> {
         let mut found = Vec::new();
         let mut folders = vec![PathBuf::from(FOLDER)];
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use std::os::unix::ffi::OsStrExt;
 
-    /// G12: what a worker puts among the run's own files goes, whatever it is called
+    /// G12: a file that a worker adds to the run's own files is removed, whatever its name is
     #[test]
     fn a_file_whose_name_is_no_text_is_put_back_too() {
         let folder = tempfile::tempdir().unwrap();

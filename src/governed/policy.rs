@@ -1,8 +1,8 @@
-//! Policies: limits of the configuration's own, judged when a result is about to be accepted.
+//! Policies: rules that the configuration sets, judged when a result is about to be accepted.
 //!
-//! Each is `{id, rule, action, params?, scope?{phases, roles}, message?}`. The first that is broken and blocks
-//! refuses the acceptance; one that escalates blocks the run for a person; the others warn. The history is
-//! read only where a rule counts turns.
+//! Each is `{id, rule, action, params?, scope?{phases, roles}, message?}`. Broken policies are handled in
+//! their order: one that warns adds a warning; the first that blocks or escalates refuses the acceptance, and
+//! an escalation also blocks the run until a person acts. The history is read only where a rule counts turns.
 
 use super::config::check::Problem;
 use super::config::model::{Params, Scope};
@@ -50,7 +50,7 @@ pub(super) struct Broken {
     pub message: String,
 }
 
-/// What a configuration of policies must be.
+/// Checks the `policies` part of a configuration, and adds its problems to `found`.
 pub(super) fn check(policies: Option<&Value>, found: &mut Vec<Problem>) {
     let policies = match policies {
         None | Some(Value::Null) => return,
@@ -90,7 +90,7 @@ pub(super) fn check(policies: Option<&Value>, found: &mut Vec<Problem>) {
     }
 }
 
-/// The policies that a result breaks, in their order.
+/// Returns the policies that a result breaks, in their order.
 pub(super) fn broken(root: &Root, config: &Config, facts: &Facts<'_>) -> Result<Vec<Broken>, GovernedError> {
     let mut broken = Vec::new();
     let mut history: Option<Vec<HistoryEntry>> = None;
@@ -118,7 +118,7 @@ fn is_in_scope(scope: &Scope, facts: &Facts<'_>) -> bool {
     holds(&scope.phases, facts.state.phase().unwrap_or_default()) && holds(&scope.roles, facts.turn.role())
 }
 
-/// Why a rule is broken by one turn more; `None` where it holds.
+/// Returns why one more turn breaks a rule; `None` where the rule holds.
 fn breach(rule: &str, params: &Params, facts: &Facts<'_>, history: &[HistoryEntry]) -> Option<String> {
     let limit = params.limit.unwrap_or(f64::INFINITY);
     let over = |count: usize, what: &str| {

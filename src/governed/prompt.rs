@@ -1,7 +1,8 @@
 //! What a worker reads: who it is, what it may do, where the run stands, and what its result must look like.
 //!
-//! Plain Markdown made of the state and the configuration. The wording is no contract, but the result of a worker
-//! that does what it says, and takes names and values from nowhere else, is accepted. Implements G14.
+//! The texts are plain Markdown, made of the state and the configuration. Their wording is no contract, but a
+//! worker that does what they say, and takes names and values from nowhere else, gets its result accepted.
+//! Implements G14.
 
 use super::config::Authority;
 use super::config::model::{Role, Route};
@@ -13,12 +14,12 @@ use super::{Config, GovernedError, gate, lines, observe};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Most decisions that are shown.
+/// The most decisions that are shown.
 const DECISIONS_MAX: usize = 50;
-/// Most lines of a file that a gate requires.
+/// The most lines that are shown of a file that a gate requires.
 const GATE_LINES_MAX: usize = 60;
 
-/// `PROMPT.md`.
+/// Returns the text of `PROMPT.md`.
 pub(super) fn prompt(
     root: &Root,
     state: &State,
@@ -84,7 +85,7 @@ const FIELDS: &str = "\
 - `verification.status`: `pass`, `fail` or `skipped`; put what you ran into `machine_evidence` (`command`, `exit_code`).
 ";
 
-/// What may follow, by name.
+/// Adds what may follow the turn, by name: the phase or the completion, and the roles.
 fn next(text: &mut String, config: &Config, turn: &Turn, phase: &str) {
     if must_object(config, turn) {
         text.push_str("- Raise at least one objection: a review without one is rejected.\n");
@@ -109,7 +110,7 @@ fn next(text: &mut String, config: &Config, turn: &Turn, phase: &str) {
     let _ = writeln!(text, "- `proposed_next_role`: {any}`human`.");
 }
 
-/// True for a role whose reviews must object to something.
+/// True where the turn's role reviews, and its reviews must object to something.
 fn must_object(config: &Config, turn: &Turn) -> bool {
     config.is_challenged() && config.authority(turn.role()) == Authority::ReviewOnly
 }
@@ -144,7 +145,7 @@ fn template(state: &State, config: &Config, turn: &Turn) -> Value {
     })
 }
 
-/// What a turn that is done again answers for already.
+/// Adds the files that earlier attempts of the turn changed, and that this attempt answers for.
 fn changed(text: &mut String, root: &Root, turn: &Turn) -> Result<(), GovernedError> {
     if turn.attempt() < 2 {
         return Ok(());
@@ -189,7 +190,7 @@ fn rejection(text: &mut String, turn: &Turn) {
     text.push('\n');
 }
 
-/// `CONTEXT.md`.
+/// Returns the text of `CONTEXT.md`.
 pub(super) fn context(root: &Root, state: &State, config: &Config) -> Result<String, GovernedError> {
     let mut text = String::from("# Where the run stands\n\n");
     let status = state.status().map_or("unknown", super::RunStatus::name);

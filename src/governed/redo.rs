@@ -1,10 +1,11 @@
-//! Doing what a journal says, as far as it is not done: after a crash as often as it takes.
+//! Does what a journal says and what is not done yet: after a crash, as often as it takes.
 //!
-//! The process that takes the lock redoes what killed processes left ([`recover`]). Redoing is idempotent: an appended
-//! line is looked for where it was to stand (one of the history by turn and accepted sequence too), a torn one
-//! is cut off; the state is written where it is still the one before, and where another tool has written it
-//! meanwhile, only what this change changed is carried over. A journal of the original tool, which knows
-//! neither places nor the state before, is redone the same way. Implements G1.
+//! The process that takes the lock redoes what killed processes left ([`recover`]). Redoing is idempotent. A
+//! text is appended only where the file does not have it yet (a line of the history is also looked for by its
+//! turn and sequence), and a torn one is cut off before. The state is written where it is still the one
+//! before; where another tool has written it meanwhile, only what this change changed is carried over. A
+//! journal of the original tool, which has neither offsets nor the state before, is redone the same way.
+//! Implements G1.
 
 use super::journal::{HISTORY, LEDGER};
 use super::json::{self, Object};
@@ -16,7 +17,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Finishes what killed processes left, oldest first. The lock is held.
+/// Finishes what killed processes left: acceptances first, then other operations, of each kind the oldest
+/// first. The caller holds the lock.
 pub(super) fn recover(root: &Root) -> Result<(), GovernedError> {
     for folder in ["accept", "lifecycle"] {
         let folder = root.join(disk::TRANSACTIONS).join(folder);
@@ -39,11 +41,11 @@ pub(super) fn recover(root: &Root) -> Result<(), GovernedError> {
             redo(root, &journal, &path)?;
         }
     }
-    // Last: what a journal is to move is aside until then.
+    // Swept last, because until now the files aside include those that a journal is to move.
     disk::sweep(root)
 }
 
-/// A journal as it is read, of ours or of the original tool, which wrote entries and no appends.
+/// A journal as it is read: of this program, or of the original tool, which wrote entries and no appends.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Journal {
@@ -69,7 +71,8 @@ pub(super) struct Journal {
     moves: Vec<Move>,
     #[serde(deserialize_with = "lenient::parts")]
     writes: Vec<Whole>,
-    /// Missing in journals of before, which removed the turn's own folders; what is there and no list removes nothing.
+    /// Missing in older journals, which meant the turn's own folders; a value that is not a list removes
+    /// nothing.
     #[serde(deserialize_with = "lenient::present_texts")]
     removals: Option<Vec<String>>,
 }
@@ -97,7 +100,7 @@ struct Whole {
     text: String,
 }
 
-/// Does what a journal says, as far as it is not done, and removes it.
+/// Does what a journal says and what is not done yet, and removes the journal.
 pub(super) fn redo(root: &Root, journal: &Journal, path: &Path) -> Result<(), GovernedError> {
     let key = journal.history_entry.clone().map(HistoryEntry::from_object);
     for Append { file, at, text } in journal.appends() {
@@ -111,7 +114,7 @@ pub(super) fn redo(root: &Root, journal: &Journal, path: &Path) -> Result<(), Go
     }
     for Move { from, to } in &journal.moves {
         let (from, to) = (local(root, from, path)?, local(root, to, path)?);
-        // Gone: it was moved before the crash, and what is there now is what took the place.
+        // Where the source is gone, it was moved before the crash, and the target is what was moved.
         if disk::kind(root, &from)?.is_some() {
             disk::remove_tree(root, &to)?;
             disk::rename(root, &from, &to)?;
@@ -128,7 +131,7 @@ pub(super) fn redo(root: &Root, journal: &Journal, path: &Path) -> Result<(), Go
 }
 
 impl Journal {
-    /// The appends before the state; those of the original tool are its entries.
+    /// Returns the appends before the state; those of the original tool's journals are made of its entries.
     fn appends(&self) -> Vec<Append> {
         if let Some(all) = &self.appends {
             return all.clone();
@@ -148,7 +151,7 @@ impl Journal {
     }
 }
 
-/// A path of a journal, which must stay below the root.
+/// Returns the place of a path in a journal; one that leaves the root makes the journal unreadable.
 fn local(root: &Root, path: &str, journal: &Path) -> Result<PathBuf, GovernedError> {
     let is_local = Path::new(path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if !is_local || path.is_empty() {
@@ -157,7 +160,7 @@ fn local(root: &Root, path: &str, journal: &Path) -> Result<PathBuf, GovernedErr
     Ok(root.join(path))
 }
 
-/// Appends a text that was to stand at an offset, unless it is there.
+/// Appends a text that belongs at an offset, unless the file has it already.
 fn append_once(
     root: &Root,
     file: &str,
@@ -170,7 +173,7 @@ fn append_once(
     if length == at {
         return disk::append(root, &path, text);
     }
-    // The file is not as it was left: the line may stand anywhere in it.
+    // The file has changed since the journal was written: the text may stand anywhere in it.
     let whole = disk::read(root, &path)?.unwrap_or_default();
     let wanted = text.trim_start_matches('\n').as_bytes();
     let is_there = whole.windows(wanted.len().max(1)).any(|window| window == wanted)
@@ -201,7 +204,7 @@ fn has_entry(root: &Root, path: &Path, key: &HistoryEntry) -> bool {
 fn write_state(root: &Root, journal: &Journal) -> Result<(), GovernedError> {
     let Some(next) = &journal.next_state else { return Ok(()) };
     let written = || state::write(root, &State::from_object(next.clone()));
-    // Removed since, or never there: the operation was to write it.
+    // The state was removed since, or never existed: the operation was to write it.
     let Some(current) = state::read(root)? else { return written() };
     if current.object() == next {
         return Ok(());
@@ -209,19 +212,20 @@ fn write_state(root: &Root, journal: &Journal) -> Result<(), GovernedError> {
     match &journal.previous_state {
         Some(previous) if current.object() == previous => written(),
         _ if is_done(&current, journal) => Ok(()),
-        // Another tool has written it since: what it wrote stays, with this change in it.
+        // Another tool has written the state since: what that tool wrote stays, with this change in it.
         Some(previous) => state::write(root, &State::from_object(carried(current.object(), previous, next))),
         None => written(),
     }
 }
 
-/// True for a state that has gone on from this acceptance.
+/// True for a state that has this acceptance behind it: the turn is not active, and the counter has got
+/// there.
 fn is_done(current: &State, journal: &Journal) -> bool {
     let (Some(turn), Some(sequence)) = (&journal.turn_id, journal.accepted_sequence) else { return false };
     !current.turns().is_some_and(|turns| turns.contains_key(turn)) && current.turn_sequence() >= sequence
 }
 
-/// `current` with what changed from `before` to `after`.
+/// Returns `current` with what changed from `before` to `after`.
 fn carried(current: &Object, before: &Object, after: &Object) -> Object {
     let mut result = current.clone();
     for key in before.keys().filter(|key| !after.contains_key(*key)) {
@@ -297,7 +301,7 @@ mod tests {
             "prepared_at": "2026-01-01T00:00:00.000Z", "accepted_sequence": 2, "history_entry": entry,
             "ledger_entries": [decision], "next_state": { "status": "active", "turn_sequence": 2, "active_turns": {} },
         });
-        // Written by another hand: another order of keys.
+        // Written by another tool: the keys have another order.
         put(&root, HISTORY, "{\"accepted_sequence\":2,\"run_id\":\"run_1\",\"turn_id\":\"turn_1\"}\n");
         put(&root, ".agentxchain/state.json", "{\"turn_sequence\":1,\"active_turns\":{\"turn_1\":{}}}");
         put(&root, ".agentxchain/staging/turn_1/turn-result.json", "{}");

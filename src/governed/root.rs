@@ -1,9 +1,9 @@
-//! A governed project's folder, and what operations there may know of the world.
+//! A governed project's folder, and the surroundings that its operations depend on.
 //!
-//! The room asks nothing by itself: the clock, the source of ids, the environment, how long a lock is waited
-//! for and whether what is written is synced are values of a [`Root`]. The defaults are what a program
-//! wants: the system's clock, random ids, the process's environment for child processes, five seconds,
-//! synced. Cloning one is cheap. Implements G1, G2.
+//! Operations take nothing from the outside by themselves: the clock, the source of ids, the environment, how
+//! long they wait for a lock, and whether they sync what they write are values of a [`Root`]. The defaults
+//! are what a program wants: the system's clock, random ids, the process's environment for child processes, a
+//! wait of five seconds, everything synced. Cloning a root is cheap. Implements G1, G2.
 
 use super::time;
 use std::ffi::{OsStr, OsString};
@@ -33,7 +33,7 @@ impl fmt::Debug for Root {
 }
 
 impl Root {
-    /// This folder, with the default surroundings.
+    /// Makes the root of this folder, with the default surroundings.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -45,18 +45,18 @@ impl Root {
         }
     }
 
-    /// Gives another folder the same surroundings.
+    /// Makes the root of another folder, with the same surroundings.
     pub fn at(&self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), ..self.clone() }
     }
 
-    /// Takes the time from here.
+    /// Sets the clock that operations take the time from.
     pub fn with_clock(mut self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Takes the eight bytes of each new id from here; none may come twice.
+    /// Sets the source of the eight bytes of each new id; it must not return the same bytes twice.
     pub fn with_ids(mut self, ids: impl Fn() -> [u8; 8] + Send + Sync + 'static) -> Self {
         self.ids = Arc::new(ids);
         self
@@ -64,25 +64,28 @@ impl Root {
 
     /// Gives hooks and `git` this environment and no other, and reads `${NAME}` in headers from it.
     ///
-    /// Without it children inherit the process's, and `${NAME}` is found in the hook's own `env` alone.
+    /// Without it, child processes inherit the environment of this process, and `${NAME}` is looked up in the
+    /// `env` of the hook or webhook alone.
     pub fn with_environment(mut self, all: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         self.environment = Some(Arc::new(all.into_iter().collect()));
         self
     }
 
-    /// Waits this long for a lock that another process holds; [`acquire_lock`](super::acquire_lock) never waits.
+    /// Sets how long operations wait for a lock that another process holds;
+    /// [`acquire_lock`](super::acquire_lock) never waits.
     pub fn with_lock_wait(mut self, wait: Duration) -> Self {
         self.lock_wait = wait;
         self
     }
 
-    /// Syncs what is written before it is reported, or leaves that to the caller.
+    /// Sets whether operations sync what they write before they return; if not, syncing is left to the
+    /// caller.
     pub fn with_sync(mut self, sync: bool) -> Self {
         self.sync = sync;
         self
     }
 
-    /// The folder.
+    /// Returns the folder that holds `agentxchain.json`.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -99,7 +102,7 @@ impl Root {
         time::iso(self.moment())
     }
 
-    /// A new id: the prefix, `_`, 16 hex digits.
+    /// Returns a new id: the prefix, `_`, 16 hex digits.
     pub(crate) fn id(&self, prefix: &str) -> String {
         (self.ids)().iter().fold(format!("{prefix}_"), |id, byte| format!("{id}{byte:02x}"))
     }
@@ -112,12 +115,13 @@ impl Root {
         self.sync
     }
 
-    /// The environment that was given.
+    /// Returns the environment that [`Root::with_environment`] was given, if any.
     pub(super) fn environment(&self) -> Option<&[(OsString, OsString)]> {
         self.environment.as_ref().map(|all| all.as_slice())
     }
 
-    /// A variable as a child process would be given it: of the environment that was given, else of the process's.
+    /// Returns a variable as a child process would inherit it: from the environment that was given, else from
+    /// this process's.
     pub(super) fn inherited(&self, name: &str) -> Option<OsString> {
         match self.environment() {
             Some(_) => self.variable(name).map(OsStr::to_owned),
@@ -125,13 +129,13 @@ impl Root {
         }
     }
 
-    /// A variable of the environment that was given.
+    /// Returns a variable of the environment that was given; never one of this process's.
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
         self.environment()?.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())
     }
 }
 
-/// Eight bytes that can't be guessed: those of a random UUID that are random.
+/// Returns eight bytes that can't be guessed: those bytes of a random UUID that hold no fixed bits.
 fn random() -> [u8; 8] {
     let all = uuid::Uuid::new_v4().into_bytes();
     [all[0], all[1], all[2], all[3], all[4], all[5], all[9], all[10]]

@@ -1,4 +1,5 @@
-//! Where a turn's worker leaves its result, and who else puts one there.
+//! The place where a turn's worker leaves its result, and the other ways in which a result gets there or
+//! leaves it.
 
 use super::root::Root;
 use super::state::{Turn, dispatch_folder, get_turn_staging_result_path, is_safe_id};
@@ -12,7 +13,8 @@ pub(super) const FLAT: &str = ".agentxchain/staging/turn-result.json";
 /// Where results go that were not accepted.
 pub(super) const REJECTED: &str = ".agentxchain/dispatch/rejected";
 
-/// Makes the folder for a turn's result, without a result of an earlier attempt; returns the result's path.
+/// Makes the folder for a turn's result, removes the result of an earlier attempt, and returns the result's
+/// path.
 ///
 /// # Errors
 /// A turn whose id is no file name; a folder that can't be written, or that is not the project's own.
@@ -25,19 +27,21 @@ pub(crate) fn make_staging(root: &Root, turn_id: &str) -> Result<PathBuf, Govern
     Ok(path)
 }
 
-/// Puts a result where [`accept_turn`](super::accept_turn) looks for that of this turn; returns the file.
+/// Puts a turn's result where [`accept_turn`](super::accept_turn) looks for it; returns the path of the file.
 ///
-/// Written whole, so that no process reads half of it; below the root, through no link that was left there; in the
-/// place of an earlier result. Whether it is a good one is for the acceptance to say.
+/// The file is written as a whole, so that no process reads half of it; below the root, through no link that
+/// was left there; and in the place of an earlier result. The result is not validated: that is for the
+/// acceptance to do.
 ///
 /// # Errors
-/// [`GovernedError::UnsafeTurnId`]; [`GovernedError::Outside`] and [`GovernedError::Io`] where it can't be written.
+/// [`GovernedError::UnsafeTurnId`]; [`GovernedError::Outside`] and [`GovernedError::Io`] where the file can't
+/// be written.
 pub fn stage_turn_result(root: &Root, turn_id: &str, result: &Value) -> Result<PathBuf, GovernedError> {
     stage_result(root, turn_id, json::page(result).as_bytes())?;
     place(root, turn_id)
 }
 
-/// Stages bytes as a turn's result, whatever they say; returns what was staged before.
+/// Stages bytes as a turn's result, whatever they are; returns the bytes that were staged before, if any.
 ///
 /// # Errors
 /// As [`make_staging`].
@@ -47,7 +51,7 @@ pub(crate) fn stage_result(
     result: &[u8],
 ) -> Result<Option<Vec<u8>>, GovernedError> {
     let path = place(root, turn_id)?;
-    // What can't be read is no result that could be staged again.
+    // A result that can't be read could not be staged again either, so it counts as none.
     let before = match is_staged(root, turn_id)? {
         true => disk::read(root, &path).ok().flatten(),
         false => None,
@@ -56,7 +60,7 @@ pub(crate) fn stage_result(
     Ok(before)
 }
 
-/// Has staged again what was staged before, or nothing.
+/// Stages the bytes again that were staged before; if there were none, removes what is staged.
 ///
 /// # Errors
 /// As [`make_staging`].
@@ -68,7 +72,8 @@ pub(crate) fn stage_again(root: &Root, turn_id: &str, before: Option<&[u8]>) -> 
     }
 }
 
-/// True where a result is staged. What is no plain file there is no result, and goes.
+/// True where a result is staged. What stands in its place and is not a plain file is not a result, and is
+/// removed.
 ///
 /// # Errors
 /// As [`make_staging`].
@@ -78,7 +83,7 @@ pub(crate) fn is_staged(root: &Root, turn_id: &str) -> Result<bool, GovernedErro
         Ok(Some(Kind::File)) => Ok(true),
         Ok(None) => Ok(false),
         Ok(Some(Kind::Folder | Kind::Link | Kind::Other)) => disk::remove_tree(root, &path).map(|()| false),
-        // A link on the way: a worker replaced the folder itself.
+        // A link is on the way: a worker has replaced the folder itself.
         Err(GovernedError::Outside { .. }) => {
             let folder = path.parent().unwrap_or(&path);
             disk::remove_tree(root, folder).map(|()| false)
@@ -87,7 +92,7 @@ pub(crate) fn is_staged(root: &Root, turn_id: &str) -> Result<bool, GovernedErro
     }
 }
 
-/// The text of a turn's prompt, as it was dispatched.
+/// Reads the text of a turn's prompt, as it was dispatched; empty where there is none.
 ///
 /// # Errors
 /// As [`make_staging`].
@@ -96,8 +101,8 @@ pub(crate) fn read_prompt(root: &Root, turn_id: &str) -> Result<String, Governed
     Ok(String::from_utf8_lossy(&disk::read(root, &path)?.unwrap_or_default()).into_owned())
 }
 
-/// Moves a result that is still staged to those that were rejected: it may not be accepted without the files that
-/// it was made with.
+/// Moves a result that is still staged to the rejected ones, because it must not be accepted without the
+/// files that it was made with.
 ///
 /// # Errors
 /// As [`make_staging`].

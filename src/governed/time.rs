@@ -1,15 +1,16 @@
 //! Moments as the records write them: UTC, ISO 8601, milliseconds, `Z`.
 //!
-//! Reads more than it writes: an offset instead of `Z`, any number of fraction digits, a date alone.
+//! Reading accepts more forms than are written: an offset instead of `Z`, any number of fraction digits, no
+//! seconds, a date alone.
 
 use std::time::{Duration, SystemTime};
 
-/// `2026-04-03T12:00:00.000Z`.
+/// Writes a moment in the form `2026-04-03T12:00:00.000Z`.
 pub(crate) fn iso(moment: SystemTime) -> String {
     humantime::format_rfc3339_millis(moment).to_string()
 }
 
-/// The moment that a record names.
+/// Reads the moment that a record names; `None` where the text is not one.
 pub(crate) fn parse(text: &str) -> Option<SystemTime> {
     let text = text.trim();
     if text.len() == 10 {
@@ -35,7 +36,7 @@ pub(crate) fn parse(text: &str) -> Option<SystemTime> {
     if clock[at..].starts_with('+') { base.checked_sub(offset) } else { base.checked_add(offset) }
 }
 
-/// A time of day with its seconds, which may be left out.
+/// Returns a time of day with its seconds, `:00` where they were left out.
 fn seconds(clock: &str) -> String {
     if clock.len() == 5 { format!("{clock}:00") } else { clock.to_owned() }
 }

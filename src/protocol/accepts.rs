@@ -1,8 +1,9 @@
-//! Which kinds of message a head takes, and the state that each brings: its `dwp-accepts` trailers.
+//! Which kinds of message a head accepts, and the state that each brings: its `dwp-accepts` trailers.
 //!
-//! All of them count, an exception to K3: each is a list of `kind=state`, with commas or blanks between. The last one
-//! for a kind wins. What can't be read is kept to be said, and takes nothing else away. A head of the dialect `aynig`
-//! takes none. Implements K47 (what is receptive).
+//! All of these trailers count, an exception to K3. Each is a list of `kind=state`, with commas or blanks
+//! between, and the last item for a kind wins. An unreadable item is kept so that it can be reported, and
+//! takes nothing else away. A head of the dialect `aynig` accepts nothing. Implements K47 (what is
+//! receptive).
 
 use super::dialect::Dialect;
 use super::event::Event;
@@ -12,20 +13,20 @@ use super::name::StateName;
 
 /// The trailer's key.
 pub const ACCEPTS: &str = "dwp-accepts";
-/// Most kinds that a head takes, and most unreadable items that are kept to be said.
+/// Most kinds that a head accepts, and most unreadable items that are kept to be reported.
 pub const ACCEPTS_MAX: usize = 64;
 
-/// What a head takes.
+/// What a head accepts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accepts {
     kinds: Vec<(Kind, StateName)>,
-    /// Items that are no `kind=state`, as they were written.
+    /// Items that are not `kind=state`, as they were written.
     pub unreadable: Vec<Vec<u8>>,
 }
 
 impl Accepts {
-    /// What this event takes. The kind `answer` is taken where the event also names a question, which is judged
-    /// elsewhere.
+    /// Returns what this event accepts. Whether an answer is one to the question that the event names is
+    /// judged by [`may_hear`](super::decide::may_hear).
     pub fn of(event: &Event) -> Self {
         let mut accepts = Self::default();
         match event.dialect {
@@ -53,17 +54,17 @@ impl Accepts {
         }
     }
 
-    /// The state that a message of this kind brings; `None` where it is not taken.
+    /// Returns the state that a message of this kind brings; `None` where the kind is not accepted.
     pub fn state(&self, kind: &Kind) -> Option<&StateName> {
         self.kinds.iter().find(|(known, _)| known == kind).map(|(_, state)| state)
     }
 
-    /// True where no kind is taken.
+    /// True where no kind is accepted.
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }
 
-    /// The kinds and their states.
+    /// Returns the kinds and their states.
     pub fn kinds(&self) -> &[(Kind, StateName)] {
         &self.kinds
     }
@@ -106,7 +107,7 @@ mod tests {
         assert_eq!((state("interrupt"), taken.kinds().len(), taken.unreadable.len()), (None, 3, 0));
     }
 
-    /// K47: what can't be read is said, and the rest counts.
+    /// K47: an unreadable item is reported, and the rest counts.
     #[test]
     fn an_unreadable_item_takes_nothing_away() {
         let taken = accepts(&[

@@ -1,9 +1,9 @@
-//! The line that stands for a body where a commit of ours would have none.
+//! The line that serves as a body in a commit of this program that would have none.
 //!
-//! Readers of the older contract look at a message's body alone, and take its first paragraph for a title: a
-//! trailer block that nothing precedes is none to them. So every state event that is written here has a body. The
-//! line is made of the event's own state, so that a reader of such a commit knows that no person wrote it: to a
-//! command, and to `retry`, its body is empty. Implements K2, K15, K20.
+//! Readers of the older contract look only at a message's body, and take the body's first paragraph for a
+//! title: a trailer block with nothing before it is none to them. So every state event that this program
+//! writes has a body. The line is made from the event's own state, so that this program can tell it from text
+//! that a person wrote: a command, and `retry`, see an empty body instead. Implements K2, K15, K20.
 
 use super::dialect::Dialect;
 use super::event::STATE;
@@ -11,7 +11,7 @@ use super::message::Message;
 use super::name::WORKING;
 use std::borrow::Cow;
 
-/// The line for a message; `None` for one that is no state event.
+/// Returns the line for a message; `None` for one that is no state event.
 fn line(message: &Message) -> Option<String> {
     let state = [Dialect::Dwp, Dialect::Aynig].iter().find_map(|d| message.last(STATE.of(*d)))?;
     let state = std::str::from_utf8(state).ok()?;
@@ -21,7 +21,8 @@ fn line(message: &Message) -> Option<String> {
     })
 }
 
-/// The message with that line, where it is a state event without a body.
+/// Returns the message with that line as its body, if it is a state event without a body; otherwise
+/// unchanged.
 pub fn with_body_line(message: &Message) -> Cow<'_, Message> {
     match line(message).filter(|_| message.body.is_empty()) {
         Some(line) => Cow::Owned(Message { body: line.into_bytes(), ..message.clone() }),
@@ -29,7 +30,7 @@ pub fn with_body_line(message: &Message) -> Cow<'_, Message> {
     }
 }
 
-/// The body as its writer wrote it; empty where only that line stands there.
+/// Returns the body as its writer wrote it; empty where only that line stands there.
 pub fn body_said(message: &Message) -> &[u8] {
     match line(message) {
         Some(line) if line.as_bytes() == message.body => b"",

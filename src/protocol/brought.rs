@@ -1,9 +1,10 @@
-//! What a branch has of the messages that wait for it, and what follows for each of them.
+//! Which of the waiting messages a branch already has, and what becomes of each message.
 //!
-//! A message is delivered once. The commits of the branch's own line say what they brought: by `dwp-heard`, and by
-//! their other parents. Beside that its ref under `heard` counts, where it holds another commit of the same id: one
-//! that holds the message itself proves nothing alone, as who made it may have been killed before the branch moved.
-//! Pure: the runner and the model of messages call these. Implements K47a (what is delivered, and what taken off), K49a.
+//! A message is delivered once. The commits of the branch's first-parent line say which messages they
+//! brought: by `dwp-heard`, and by their other parents. Besides, a message's ref under `refs/aynig/heard/`
+//! counts where it holds another commit of the same id. A ref that holds the message itself proves nothing
+//! alone: the process that made it may have been killed before the branch moved. Pure: the runner and the
+//! model of messages call these functions. Implements K47a (what is delivered, and what taken off), K49a.
 
 use super::accepts::Accepts;
 use super::decide::{Waiting, may_hear};
@@ -19,7 +20,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// What the commits that lead to a head brought.
+/// The messages that the commits which lead to a head brought.
 #[derive(Debug, Clone, Default)]
 pub struct Brought {
     ids: HashSet<MessageId>,
@@ -27,7 +28,7 @@ pub struct Brought {
 }
 
 impl Brought {
-    /// Adds what one commit brought: its message as it was written, and its parents.
+    /// Adds what one commit brought, given the commit's raw message and its parents.
     pub fn add(&mut self, message: &[u8], parents: &[ObjectId]) {
         if message.windows(9).any(|part| part == b"dwp-heard") {
             let heard = heard_of(&Message::parse(message), Dialect::Dwp);
@@ -37,13 +38,13 @@ impl Brought {
         self.commits.extend(parents.iter().skip(1));
     }
 
-    /// Adds what a line brought.
+    /// Adds all that `line` brought.
     pub fn join(&mut self, line: &Self) {
         self.ids.extend(&line.ids);
         self.commits.extend(&line.commits);
     }
 
-    /// How much it is: messages, and commits of them.
+    /// Returns how many ids of messages and commits of messages there are, taken together.
     pub fn len(&self) -> usize {
         self.ids.len() + self.commits.len()
     }
@@ -53,28 +54,29 @@ impl Brought {
         self.len() == 0
     }
 
-    /// True for a message that the branch has.
+    /// True for a message that the branch already has.
     pub fn has(&self, id: MessageId, commit: ObjectId) -> bool {
         self.ids.contains(&id) || self.commits.contains(&commit)
     }
 
-    /// True for the commit of a message that the branch has.
+    /// True for the commit of a message that the branch already has.
     pub fn has_commit(&self, commit: ObjectId) -> bool {
         self.commits.contains(&commit)
     }
 }
 
-/// What the line below a commit brought, the commit included, as it is kept for the next process that asks.
+/// What a commit and those below it brought, as it is noted in a file for the next process that asks.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// The commit.
+    /// The newest commit of the line.
     pub tip: ObjectId,
-    /// What it and those below it brought.
+    /// What the commit and those below it brought.
     pub brought: Brought,
 }
 
 impl Line {
-    /// As it is written: the digest of all that follows, the commit, and a line for each message and commit.
+    /// Returns the content of the file: the digest of all that follows, the commit, and a line for each
+    /// message and commit.
     pub fn render(&self) -> Vec<u8> {
         let mut body = format!("{}\n", self.tip);
         for id in &self.brought.ids {
@@ -86,7 +88,8 @@ impl Line {
         format!("{}\n{body}", digest(&body)).into_bytes()
     }
 
-    /// What was written so; none where a byte of it is another: a message that is wrongly said to be here would be lost.
+    /// Reads what [`Line::render`] wrote. `None` where any byte of it differs, because a message that is
+    /// wrongly taken for delivered would be lost.
     pub fn parse(raw: &[u8]) -> Option<Self> {
         let (said, body) = std::str::from_utf8(raw).ok()?.split_once('\n')?;
         if said != digest(body) {
@@ -112,18 +115,18 @@ fn digest(body: &str) -> String {
 /// What becomes of a message that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing<'a> {
-    /// It is taken off: the branch has it, or it answers no question of this head.
+    /// The message is taken off: the branch has it, or it is an answer, but not to this head's question.
     Over,
-    /// It answers no question of this head, and under `heard` it would end another message of its id, which may be
-    /// delivered yet.
+    /// The message is an answer, but not to this head's question. It is not taken off, because its ref under
+    /// `refs/aynig/heard/` would end another message of the same id, which may still be delivered.
     Twin,
-    /// It stays: the head takes none of its kind.
+    /// The message stays: the head accepts none of its kind.
     Waits,
-    /// It may be delivered, and brings this state.
+    /// The message may be delivered, and brings this state.
     Brings(&'a StateName),
 }
 
-/// Judges a message that waits for a head. `has_twin`: another one waits under the same id.
+/// Judges a message that waits for a head. `has_twin` says whether another message waits under the same id.
 pub fn standing<'a>(
     event: &Event,
     accepts: &'a Accepts,
@@ -140,7 +143,8 @@ pub fn standing<'a>(
     accepts.state(&at.kind).map_or(Standing::Waits, Standing::Brings)
 }
 
-/// True where another message of this id was heard; `heard` is what the id's ref there holds.
+/// True where another message of the same id was delivered. `heard` is what the id's ref under
+/// `refs/aynig/heard/` holds, `commit` is this message's commit.
 pub fn is_heard_already(heard: Option<ObjectId>, commit: ObjectId) -> bool {
     heard.is_some_and(|heard| heard != commit)
 }

@@ -15,9 +15,9 @@ use std::time::Duration;
 pub enum Exit {
     /// By itself, with this status.
     Code(i32),
-    /// By a signal that was not ours.
+    /// By a signal that the runner did not send.
     Signal {
-        /// Its number.
+        /// The signal's number.
         signal: i32,
         /// Whether it left a core file.
         core_dumped: bool,
@@ -34,7 +34,7 @@ pub enum Exit {
     Unsupervised,
     /// Its supervisor was stopped, or did not answer any more, and was killed with it.
     SupervisorStopped,
-    /// It was confined, and changed this, which leads every Git elsewhere (K59).
+    /// It was confined, and changed this path, which redirects every Git process (K59).
     Redirected(String),
 }
 
@@ -59,22 +59,23 @@ impl fmt::Display for Exit {
 /// What the command declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Declared {
-    /// Nothing valid.
+    /// No declaration, neither in the result file nor in its output.
     Nothing,
-    /// This.
+    /// This valid declaration.
     State(Declaration),
-    /// The result file had content that is no declaration; it alone counts.
+    /// The result file has content that is not a declaration; what the command printed does not count then.
     BadResult(Invalid),
-    /// It printed declarations, and none was valid: why the last of them was not.
+    /// The command printed declarations, and none was valid: why the last of those that are kept was not.
     BadLine(Invalid),
 }
 
 /// What a branch's head is to a run that claimed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeadIs {
-    /// The run's own lease: this one, which its command may have renewed by hand.
+    /// The run's own lease, which is this commit: the command may have renewed the lease by hand.
     Lease(ObjectId),
-    /// The head is, or stands on, this state event of the run's, on top of its lease and no lease itself.
+    /// The head is, or stands on, this state event of the run, which stands on the run's lease and is no
+    /// lease itself.
     OwnEvent(ObjectId),
     /// The slot's own HEAD, which descends from the lease: the command advanced the branch.
     SlotHead,
@@ -101,7 +102,7 @@ pub enum Stall {
     Checkout(Obstacle),
     /// The remote refused the outcome's commit.
     Declined(String),
-    /// The outcome can't be written as Git reads it back.
+    /// The outcome can't be written so that Git reads it back the same.
     Unrenderable(String),
 }
 
@@ -122,7 +123,7 @@ impl fmt::Display for Stall {
 }
 
 impl Stall {
-    /// A few words for a commit's subject; the rest is in its body.
+    /// Returns a few words for a commit's subject; the commit's body has the rest.
     pub fn short(&self) -> String {
         match self {
             Stall::BadResult(_) => "the result file is no declaration".to_owned(),
@@ -136,7 +137,7 @@ impl Stall {
     }
 }
 
-/// What is to be written.
+/// What the runner writes when a run has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Completion {
     /// The declared state's commit, on the head as it is (K20).
@@ -156,13 +157,13 @@ pub enum Completion {
 /// What is kept of a run that was fenced (K24, K26).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept<'a> {
-    /// Its whole outcome, which `retry` can land.
+    /// The run's whole outcome, which `retry` can land.
     Outcome(&'a Declaration),
-    /// What its slot holds.
+    /// What the run's slot holds.
     Work,
 }
 
-/// Judges what a fenced run leaves: a finished result is never lost.
+/// Decides what is kept of a fenced run: a finished result is never lost.
 pub fn kept_of_fenced<'a>(exit: &Exit, declared: &'a Declared) -> Kept<'a> {
     match (exit, declared) {
         (Exit::Code(0), Declared::State(next)) => Kept::Outcome(next),
@@ -172,7 +173,7 @@ pub fn kept_of_fenced<'a>(exit: &Exit, declared: &'a Declared) -> Kept<'a> {
     }
 }
 
-/// Judges a run that has ended.
+/// Decides what is written when a run has ended.
 pub fn complete(dialect: Dialect, exit: &Exit, declared: Declared, head: HeadIs) -> Completion {
     match dialect.writer() {
         Writer::Runner => complete_declared(exit, declared, head),
@@ -180,7 +181,8 @@ pub fn complete(dialect: Dialect, exit: &Exit, declared: Declared, head: HeadIs)
     }
 }
 
-/// The command wrote what there is to write: neither its exit status nor what it printed counts (K29).
+/// Decides by the head alone: the command wrote what there is to write, and neither its exit status nor what
+/// it printed counts (K29).
 fn complete_by_head(head: HeadIs) -> Completion {
     match head {
         HeadIs::Lease(_) => Completion::LeaveLease,
@@ -261,7 +263,7 @@ mod tests {
         }
     }
 
-    /// K29: neither the exit status nor a declaration is asked, and nothing is ever written.
+    /// K29: neither the exit status nor a declaration counts, and nothing is ever written.
     #[test]
     fn in_the_aynig_dialect_the_head_alone_is_judged() {
         for exit in exits() {
@@ -290,7 +292,7 @@ mod tests {
         }
     }
 
-    /// K23: the subject of a `stalled` commit, and the report, say it in these words.
+    /// K23: the subject of a `stalled` commit and the report name in these words what ended a run.
     #[test]
     fn what_ended_a_run_is_said_in_one_line() {
         let ran = Duration::from_millis(1_250);

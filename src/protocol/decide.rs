@@ -1,8 +1,9 @@
 //! What a runner does about the head of a branch: one pure, total function.
 //!
-//! Only the head counts; history is never read, and nothing is remembered but when this runner first
-//! saw the head. What else may hold a head, or bring it further, is told as plain facts: pauses, messages that wait,
-//! other branches, what was spent. Implements K6, K7, K9, K29 (the grace), K47 (what is delivered), K50-K52, K54 (what waits).
+//! Only the head counts: history is never read, and nothing is remembered but when this runner first saw the
+//! head. Whatever else may hold a head or move it on comes in as plain facts: pauses, waiting messages, other
+//! branches, what was spent. Implements K6, K7, K9, K29 (the grace), K47 (what is delivered), K50-K52, K54
+//! (what waits).
 
 use super::accepts::Accepts;
 use super::dialect::Dialect;
@@ -21,50 +22,51 @@ pub const AHEAD_MAX: i64 = 3600;
 /// The lease length assumed where a lease does not say a readable one, in seconds.
 pub const LEASE_DEFAULT: u64 = 300;
 
-/// What `decide` looks at.
+/// The head of a branch, as far as [`decide`] looks at it.
 #[derive(Debug, Clone, Copy)]
 pub struct Head<'a> {
-    /// The event of the newest commit; `None` where it is no state event.
+    /// The head's state event; `None` where the newest commit is none.
     pub event: Option<&'a Event>,
-    /// Its committer date in seconds since 1970; `None` where that is unreadable.
+    /// The head's committer date in seconds since 1970; `None` where it is unreadable.
     pub committed: Option<i64>,
 }
 
-/// Whose clock judges a foreign lease.
+/// Which clock judges the lease of another runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takeover {
-    /// The lease's own committer date against ours.
+    /// The lease's own committer date is compared with this machine's clock.
     Date,
-    /// Only ours: the head must have stayed the same for lease + grace since we first saw it.
+    /// Only this machine's clock counts: the head must have stayed the same for the length of the lease and
+    /// the grace since this runner first saw it.
     Observe,
 }
 
 /// A message that waits for a branch.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Waiting {
-    /// Its id.
+    /// The message's id.
     pub id: MessageId,
-    /// Its kind.
+    /// The message's kind.
     pub kind: Kind,
 }
 
-/// What holds a branch back because a person said so (K50).
+/// The pause that holds a branch back (K50).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paused {
-    /// The pause.
+    /// The pause's id.
     pub id: MessageId,
-    /// Who holds it.
+    /// Who holds the pause.
     pub holder: Holder,
-    /// Why.
+    /// Why the branch is paused.
     pub reason: String,
 }
 
-/// What other branches keep a head waiting (K52).
+/// What a head still waits for in other branches (K52).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unmet {
-    /// Branches that are not in the state that is waited for.
+    /// Branches that are not yet in the state that the head waits for.
     pub missing: Vec<Want>,
-    /// What could not be read of what the head waits for.
+    /// Trailers of the wait that could not be read.
     pub unreadable: Vec<Vec<u8>>,
 }
 
@@ -75,7 +77,8 @@ impl Unmet {
     }
 }
 
-/// What is missing of what a head waits for; `is_there` says whether a branch has the state that is wanted.
+/// Returns what is still missing of what a head waits for; `None` where nothing is. `is_there` says whether a
+/// branch has the wanted state.
 pub fn unmet(after: After, is_there: impl Fn(&Want) -> bool) -> Option<Unmet> {
     let missing: Vec<Want> = after.wants.into_iter().filter(|want| !is_there(want)).collect();
     Some(Unmet { missing, unreadable: after.unreadable }).filter(|unmet| !unmet.is_empty())
@@ -93,56 +96,56 @@ pub enum Per {
 /// A budget that is used up (K54).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overspent {
-    /// Which.
+    /// What the budget counts.
     pub per: Per,
-    /// What was spent.
+    /// The amount that was spent.
     pub spent: Usd,
-    /// What may be.
+    /// The amount that may be spent.
     pub limit: Usd,
 }
 
-/// What is known besides the head. None of it concerns a head that a run holds.
+/// What is known besides the head. None of these facts concerns a head that is a run's lease.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Facts<'a> {
     /// The pause that holds the branch.
     pub paused: Option<&'a Paused>,
-    /// The messages that wait for it, by their ids.
+    /// The messages that wait for the branch, in any order.
     pub waiting: &'a [Waiting],
-    /// What other branches it waits for.
+    /// What the head still waits for in other branches.
     pub after: Option<&'a Unmet>,
     /// The budget that is used up.
     pub budget: Option<&'a Overspent>,
-    /// The limit of dispatches of this branch, where it has one of its own.
+    /// The limit of dispatches of the branch, where it has one of its own.
     pub max_hops: Option<u32>,
 }
 
-/// What this runner was told.
+/// The settings and facts that a runner decides by.
 #[derive(Clone, Copy)]
 pub struct Policy<'a> {
-    /// Added to every lease before it counts as expired, in seconds.
+    /// Seconds that are added to a lease of the dialect `dwp` before it counts as expired.
     pub grace: u64,
-    /// The grace of leases that only their commands renew (K29).
+    /// The same grace for leases of the dialect `aynig`, which only their commands renew (K29).
     pub aynig_grace: u64,
-    /// How foreign leases are judged.
+    /// How leases of other runners are judged.
     pub takeover: Takeover,
-    /// This runner; its own leases are judged by date even where foreign ones are observed.
+    /// The id of this runner; its own leases are judged by date even where those of others are observed.
     pub runner_id: &'a str,
-    /// Most dispatches in a chain.
+    /// Most dispatches in a chain, where the branch has no limit of its own.
     pub max_hops: u32,
-    /// Whether the head's state has a command here.
+    /// Whether the head's state has a command that this runner can start.
     pub has_command: bool,
-    /// What else is known.
+    /// What is known besides the head.
     pub facts: Facts<'a>,
 }
 
 /// Why a lease was not judged by its date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Observed {
-    /// Its length is missing, unreadable, zero or absurd.
+    /// The lease's length is missing, unreadable, zero or absurd.
     Seconds,
-    /// Its date is missing, unreadable or too far ahead.
+    /// The lease's date is missing, unreadable or too far ahead.
     Date,
-    /// The policy says so.
+    /// The policy is to observe leases.
     Policy,
 }
 
@@ -151,14 +154,14 @@ pub enum Observed {
 pub enum Idle {
     /// The head is no state event.
     NoState,
-    /// Its state can't be a command's name.
+    /// The head's state can't be a command's name.
     InvalidState {
-        /// What stood there.
+        /// The state as it was written.
         raw: Vec<u8>,
         /// What is wrong with it.
         why: BadName,
     },
-    /// No command answers this state: it waits for a person, or is an end.
+    /// No command answers this state: the branch waits for a person, or has come to an end.
     NoCommand {
         /// The state.
         state: StateName,
@@ -167,35 +170,36 @@ pub enum Idle {
     HopLimit {
         /// The state that is not dispatched.
         state: StateName,
-        /// How many dispatches led here.
+        /// How many dispatches led to the head.
         hop: u32,
-        /// The limit.
+        /// The limit on dispatches.
         max: u32,
     },
-    /// It has something to do, and something holds it back.
+    /// There is something to do about the head, but something holds it back.
     Held {
         /// The state that is not dispatched.
         state: StateName,
-        /// What holds it.
+        /// What holds the head back.
         by: Held,
     },
 }
 
-/// What holds a head back that has something to do.
+/// What holds back a head for which there is something to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Held {
-    /// A person paused the branch.
+    /// The branch is paused.
     Paused(Paused),
-    /// Its hour, in seconds since 1970, has not come; or that can't be read.
+    /// The moment before which the head is not dispatched, in seconds since 1970, has not come, or can't be
+    /// read.
     NotBefore(Result<i64, BadTime>),
-    /// Other branches are not where it waits for them.
+    /// Other branches are not yet in the states that the head waits for.
     After(Unmet),
-    /// What may be spent is spent.
+    /// A budget is used up.
     Budget(Overspent),
 }
 
 impl Held {
-    /// One word for programs.
+    /// Returns one word for programs.
     pub fn name(&self) -> &'static str {
         match self {
             Held::Paused(_) => "paused",
@@ -207,7 +211,7 @@ impl Held {
 }
 
 impl fmt::Display for Held {
-    /// In words, in one line, whatever the pause's author wrote.
+    /// Writes the reason in one line, whatever the pause's author wrote.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Held::Paused(Paused { holder, reason, .. }) => {
@@ -256,23 +260,23 @@ pub enum Decision {
     Nothing(Idle),
     /// A run holds the branch.
     Leased {
-        /// Until this second, our clock.
+        /// The last second in which the lease counts, grace included, by this machine's clock.
         until: i64,
-        /// Set where the date was not believed.
+        /// Why the lease was not judged by its date; `None` where it was.
         observed: Option<Observed>,
     },
-    /// The holder is gone: recover, then decide again.
+    /// The lease's holder is gone: recover, then decide again.
     Expired {
-        /// Since this second, our clock.
+        /// The last second in which the lease counted, grace included, by this machine's clock.
         since: i64,
-        /// Set where the date was not believed.
+        /// Why the lease was not judged by its date; `None` where it was.
         observed: Option<Observed>,
     },
     /// Write a trigger of this state that brings these messages.
     Deliver {
         /// The state that they bring.
         state: StateName,
-        /// The messages, by their ids; never none.
+        /// The messages, in the order of their ids; never none.
         take: Vec<MessageId>,
     },
     /// Claim the branch and run this state's command.
@@ -282,8 +286,8 @@ pub enum Decision {
     },
 }
 
-/// Judges one head at `now`. `first_seen` is when this runner first found it there, on its own clock;
-/// `None` means just now. Times are whole seconds since 1970.
+/// Judges one head at `now`. `first_seen` is when this runner first found the head on the branch, by its own
+/// clock; `None` means just now. Times are whole seconds since 1970.
 pub fn decide(head: Head<'_>, first_seen: Option<i64>, now: i64, policy: Policy<'_>) -> Decision {
     let Some(event) = head.event else {
         return Decision::Nothing(Idle::NoState);
@@ -300,7 +304,7 @@ pub fn decide(head: Head<'_>, first_seen: Option<i64>, now: i64, policy: Policy<
     let decision = go_on(event, state, now, policy);
     let rests = matches!(decision, Decision::Nothing(Idle::NoCommand { .. } | Idle::HopLimit { .. }));
     match policy.facts.paused.filter(|_| !rests) {
-        // No pause holds what nothing would be done about.
+        // A pause holds nothing back where nothing would be done anyway.
         Some(paused) => held(state, Held::Paused(paused.clone())),
         None => decision,
     }
@@ -310,7 +314,7 @@ fn held(state: &StateName, by: Held) -> Decision {
     Decision::Nothing(Idle::Held { state: state.clone(), by })
 }
 
-/// What is done about a head that no run holds, where its branch is not paused.
+/// Decides about a head that no run holds, as if its branch were not paused.
 fn go_on(event: &Event, state: &StateName, now: i64, policy: Policy<'_>) -> Decision {
     if let Some((state, take)) = deliverable(event, policy) {
         return Decision::Deliver { state, take };
@@ -335,9 +339,10 @@ fn go_on(event: &Event, state: &StateName, now: i64, policy: Policy<'_>) -> Deci
     Decision::Dispatch { state: state.clone() }
 }
 
-/// The state that the oldest message brings which this head takes, and all that bring the same one.
+/// Returns the state that the oldest acceptable message brings, and the ids of all messages that bring that
+/// state.
 fn deliverable(event: &Event, policy: Policy<'_>) -> Option<(StateName, Vec<MessageId>)> {
-    // What was brought to it is heard before anything else is.
+    // Messages that were already brought to this head are heard before any others are.
     if policy.facts.waiting.is_empty() || is_undispatched_delivery(event, policy.has_command) {
         return None;
     }
@@ -365,7 +370,7 @@ pub fn may_hear(event: &Event, waiting: &Waiting) -> bool {
     !waiting.kind.is_answer() || asked_by(event).is_some_and(|asked| answer_id(asked) == waiting.id)
 }
 
-/// The question that a head waits for the answer to.
+/// Returns the question whose answer a head waits for.
 pub fn asked_by(event: &Event) -> Option<MessageId> {
     event.message.last(QUESTION).and_then(|id| MessageId::parse(id).ok())
 }

@@ -36,47 +36,47 @@ pub struct Declaration {
     pub state: StateName,
     /// The subject of the outcome commit.
     pub subject: String,
-    /// Its body.
+    /// The body of the outcome commit.
     pub body: String,
     /// Whether the lease's workflow trailers are copied.
     pub keep_trailers: bool,
     /// Further trailers, in order.
     pub trailers: Vec<Trailer>,
-    /// What of the slot the outcome takes.
+    /// What the outcome takes from the slot.
     pub take: Take,
-    /// When the state may be dispatched first.
+    /// The earliest moment at which the state may be dispatched.
     pub not_before: Option<NotBefore>,
-    /// What the run used, beside what it told while it ran.
+    /// What the run used, besides what it reported while it ran.
     pub usage: Option<Usage>,
 }
 
-/// Why a declaration is none.
+/// Why a line or a result file is not a declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Invalid {
-    /// No JSON, or more than one value.
+    /// It is not JSON, or more than one value.
     Json(String),
-    /// JSON, but no object.
+    /// It is JSON, but not an object.
     NoObject,
     /// `state` is missing.
     NoState,
     /// `state` can't be a command's name.
     BadState(String, BadName),
-    /// `working` is the runner's own.
+    /// The state is `working`, which only the runner may write.
     Working,
-    /// A field of another type than the contract's.
+    /// A field has another type than the contract's.
     Type {
         /// The field.
         field: &'static str,
         /// What it should be.
         want: &'static str,
     },
-    /// A trailer that is no `key: value`.
+    /// A trailer is not `key: value`.
     Trailer(String),
     /// A trailer that only the runner may set.
     Managed(String),
-    /// Could not be written so that Git reads back the same.
+    /// The outcome could not be written so that Git reads it back the same.
     Unrenderable(RenderError),
-    /// Longer than [`LINE_MAX`], in bytes.
+    /// The line is longer than [`LINE_MAX`]; its length in bytes.
     TooLong(u64),
     /// The result file can't be read.
     Unreadable(String),
@@ -138,7 +138,7 @@ impl Declaration {
         Self::parse(line.strip_prefix(LINE_PREFIX.as_bytes()).unwrap_or(line))
     }
 
-    /// The outcome's message: state, the runner's own trailers, then those declared.
+    /// Returns the outcome's message: the state, the runner's own trailers, then those that were declared.
     pub fn message(&self, dialect: Dialect, own: &[Trailer]) -> Message {
         let mut trailers = vec![Trailer::new(STATE.of(dialect), self.state.as_str())];
         trailers.extend_from_slice(own);
@@ -146,7 +146,7 @@ impl Declaration {
         Message::new(self.subject.as_bytes(), self.body.as_bytes(), trailers)
     }
 
-    /// The one-line JSON of this declaration, as a command would print it after [`LINE_PREFIX`].
+    /// Returns the one-line JSON of this declaration, as a command would print it after [`LINE_PREFIX`].
     pub fn to_json(&self) -> String {
         let mut fields = Map::new();
         fields.insert("state".into(), self.state.as_str().into());
@@ -241,12 +241,12 @@ fn trailer(key: &str, value: &str) -> Result<Trailer, Invalid> {
     Ok(Trailer { key: key.to_owned(), value: value.trim_matches([' ', '\t']).as_bytes().to_vec() })
 }
 
-/// What is said of one head alone: what it takes, what it waits for and what it asks.
+/// Trailers that concern one head alone: what it accepts, what it waits for and what it asks.
 const OF_ONE_HEAD: [&str; 4] = [ACCEPTS, NOT_BEFORE, AFTER, QUESTION];
 
-/// The workflow trailers that travel on: those with a dialect's prefix that the runner does not manage, that do not
-/// concern their own head alone, and that can be written again. One that can't (an inner CR, no UTF-8) must not keep a
-/// branch from being claimed.
+/// Returns the workflow trailers that travel on to the next commit: those with the dialect's prefix that the
+/// runner does not manage, that do not concern one head alone, and that can be written again. One that can't
+/// (with a CR inside, or not UTF-8) must not keep a branch from being claimed.
 pub fn travelling(message: &Message, dialect: Dialect) -> Vec<Trailer> {
     let travels =
         |key: &str| key.starts_with(dialect.prefix()) && !is_managed_key(key) && !OF_ONE_HEAD.contains(&key);
@@ -261,7 +261,7 @@ fn shorten(s: &str) -> String {
     short
 }
 
-/// The declarations of one run as they pass by.
+/// The declarations of one run, collected as its output passes by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Declarations {
     last: Option<Declaration>,
@@ -294,17 +294,17 @@ impl Declarations {
         }
     }
 
-    /// The last valid one.
+    /// Returns the last valid declaration.
     pub fn last(&self) -> Option<&Declaration> {
         self.last.as_ref()
     }
 
-    /// The first invalid lines with their reasons, and how many there were in all.
+    /// Returns the first invalid lines with their reasons, and how many there were in all.
     pub fn invalid(&self) -> (&[(String, Invalid)], u64) {
         (&self.invalid, self.invalid_count)
     }
 
-    /// How many valid lines there were.
+    /// Returns how many valid lines there were.
     pub fn valid_count(&self) -> u64 {
         self.valid_count
     }

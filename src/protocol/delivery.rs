@@ -1,8 +1,9 @@
-//! The trigger that brings messages: one commit, whose parents are the head and what it takes in.
+//! The trigger that brings messages: one commit, whose parents are the head and what the trigger takes in.
 //!
-//! Its body is the texts, its trailers name each message; what the head's workflow says travels on, what was said of
-//! that head alone does not. A text was written by a user who may push: whatever it holds, the trigger can be written and
-//! nothing of it is read as a trailer. Implements K47 (the trigger).
+//! The trigger's body holds the texts, and its trailers name each message. The head's workflow trailers
+//! travel on; those that concern that head alone do not. Any user who may push can write a text: whatever it
+//! holds, the trigger can be written, and nothing of the text is read as a trailer. Implements K47 (the
+//! trigger).
 
 use super::declaration::travelling;
 use super::dialect::{CONFLICT, Dialect, HOP, STATE};
@@ -20,28 +21,28 @@ pub const PATHS_MAX: usize = 100;
 /// What became of the work that a message brings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merge {
-    /// It brings none.
+    /// The message brings no work.
     Text,
-    /// It was merged.
+    /// The work was merged.
     Merged,
-    /// It changes nothing: it was merged before.
+    /// The work changes nothing: it was merged before.
     Nothing,
-    /// It could not be merged; where that is known, these paths stand in the way.
+    /// The work could not be merged; these paths conflict, where they are known.
     Conflict(Vec<String>),
 }
 
 /// A message that a trigger brings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
-    /// What it says.
+    /// What the message says.
     pub letter: Letter,
-    /// Its commit.
+    /// The message's commit.
     pub commit: ObjectId,
-    /// What became of its work.
+    /// What became of the work that the message brings.
     pub merge: Merge,
 }
 
-/// The message of the trigger that brings these messages to a head.
+/// Returns the message of the trigger that brings these messages to a head.
 pub fn trigger(head: &Event, state: &StateName, taken: &[Taken]) -> Message {
     let dialect = Dialect::Dwp;
     let hop = taken.iter().map(|taken| taken.letter.hop).max().unwrap_or(0);
@@ -60,14 +61,14 @@ pub fn trigger(head: &Event, state: &StateName, taken: &[Taken]) -> Message {
     let message = Message::new(subject, body.as_bytes(), trailers);
     match message.render() {
         Ok(_) => message,
-        // Indented and escaped there is nothing left in it that Git reads.
+        // Once it is indented and escaped, nothing is left in the body that Git interprets.
         Err(_) => {
             Message::new(message.subject, tail_block(body.as_bytes(), usize::MAX / 8), message.trailers)
         }
     }
 }
 
-/// What a message says, as the trigger's body has it.
+/// Returns what a message says, as the trigger's body has it.
 fn text(taken: &Taken) -> String {
     let letter = &taken.letter;
     let mut parts: Vec<String> = Vec::new();
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!(message.subject, b"aynig: 3 messages bring rework");
     }
 
-    /// K47: what could not be merged is said, with its paths.
+    /// K47: work that could not be merged is named, with the paths in conflict.
     #[test]
     fn a_conflict_is_named_with_its_paths() {
         let state = StateName::new("rework").unwrap();
@@ -178,7 +179,7 @@ mod tests {
         );
     }
 
-    /// K49a: what was chosen comes first.
+    /// K49a: the choice comes first.
     #[test]
     fn an_answers_choice_is_its_first_line() {
         let state = StateName::new("go").unwrap();
@@ -188,7 +189,7 @@ mod tests {
     }
 
     proptest! {
-        /// K47, K2: whatever is sent can be delivered.
+        /// K47, K2: any message can be delivered, whatever its text.
         #[test]
         fn any_texts_make_a_trigger(one in "\\PC*", two in "(# ------------------------ >8 ------------------------|[a\\r\\n \\t#:\\x00\\x0b]){0,20}") {
             let state = StateName::new("go").unwrap();

@@ -1,12 +1,13 @@
 //! The files that a script says it depends on: lines `# depends: <path> ..`.
 //!
-//! Paths are from the top of the worktree, several with blanks between; what leads elsewhere is left out.
+//! Paths are relative to the top of the working tree, several with blanks between; a path that leads
+//! elsewhere is left out.
 //! Implements K58.
 
-/// Most paths of one script.
+/// Most paths that are read from one script.
 const PATHS_MAX: usize = 256;
 
-/// The paths, in the order of their lines.
+/// Returns the paths, in the order of their lines.
 pub fn of(script: &[u8]) -> Vec<String> {
     let lines = script.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
     let named = lines.filter_map(|line| line.trim().strip_prefix('#')?.trim_start().strip_prefix("depends:"));

@@ -7,7 +7,7 @@
 use super::message::Message;
 use std::fmt;
 
-/// Which prefix, and who writes the commit that ends a run.
+/// The prefix of the trailers, and who writes the commit that ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Dialect {
     /// `dwp-*`: the runner writes the outcome, and renews the lease.
@@ -22,7 +22,7 @@ pub enum Dialect {
 pub enum Writer {
     /// The runner renews the lease and writes what the command declared.
     Runner,
-    /// The command alone; the runner forwards.
+    /// The command alone writes; the runner only forwards its commits to the branch.
     Command,
 }
 
@@ -34,7 +34,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The whole key in a dialect.
+    /// Returns the whole key in a dialect.
     pub const fn of(self, dialect: Dialect) -> &'static str {
         match dialect {
             Dialect::Dwp => self.dwp,
@@ -46,7 +46,7 @@ impl Key {
 macro_rules! keys {
     ($($(#[$doc:meta])* $name:ident = $key:literal;)*) => {
         $($(#[$doc])* pub const $name: Key = Key { dwp: concat!("dwp-", $key), aynig: concat!("aynig-", $key) };)*
-        /// All of them (K4a).
+        /// All managed keys (K4a).
         pub const MANAGED: &[Key] = &[$($name),*];
     };
 }
@@ -58,29 +58,29 @@ keys! {
     SOURCE = "source";
     /// The state that a run answers.
     ORIGIN_STATE = "origin-state";
-    /// One execution.
+    /// The id of a run.
     RUN_ID = "run-id";
-    /// The runner that executes.
+    /// The id of the runner that executes a run.
     RUNNER_ID = "runner-id";
-    /// How long a lease holds from its committer date.
+    /// How long a lease holds from its committer date, in seconds.
     LEASE_SECONDS = "lease-seconds";
     /// The run that a `stalled` commit ends.
     STALLED_RUN = "stalled-run";
     /// The commit that a run answers.
     TRIGGER = "trigger";
-    /// How many dispatches led here.
+    /// How many dispatches led to the commit.
     HOP = "hop";
-    /// Makes a recovery unlike every other.
+    /// A unique id, which makes a recovery unlike every other one.
     RECOVERY_ID = "recovery-id";
     /// The branch that a signed commit is meant for.
     BRANCH = "branch";
-    /// Makes a commit a message, and is its id.
+    /// A message's id; it makes a commit a message.
     MESSAGE = "message";
     /// A message's kind.
     KIND = "kind";
     /// Who sent a message.
     FROM = "from";
-    /// The head that a message's sender saw.
+    /// The head that a message's sender saw, or the question that an answer is for.
     SEEN = "seen";
     /// A message that a trigger brings: its id and its commit.
     HEARD = "heard";
@@ -93,20 +93,21 @@ keys! {
 }
 
 impl Dialect {
-    /// Both.
+    /// Both dialects.
     pub const ALL: [Dialect; 2] = [Dialect::Dwp, Dialect::Aynig];
 
-    /// The dialect of a message; `None` where it is no state event. With both trailers it is `dwp` (K29).
+    /// Returns the dialect of a message; `None` where it is no state event. With both trailers it is `dwp`
+    /// (K29).
     pub fn of(message: &Message) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| message.last(STATE.of(*dialect)).is_some())
     }
 
-    /// The dialect of this name.
+    /// Returns the dialect of this name; `None` for any other name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 
-    /// Its name.
+    /// Returns the dialect's name.
     pub const fn name(self) -> &'static str {
         match self {
             Dialect::Dwp => "dwp",
@@ -114,7 +115,7 @@ impl Dialect {
         }
     }
 
-    /// The prefix of every trailer that travels with a workflow.
+    /// Returns the prefix of every trailer that travels with a workflow.
     pub const fn prefix(self) -> &'static str {
         match self {
             Dialect::Dwp => "dwp-",
@@ -122,7 +123,7 @@ impl Dialect {
         }
     }
 
-    /// Who writes between claim and completion.
+    /// Returns who writes the commits between claim and completion.
     pub const fn writer(self) -> Writer {
         match self {
             Dialect::Dwp => Writer::Runner,

@@ -1,10 +1,10 @@
-//! What a command is told through its environment, and what a trailer may never become.
+//! What a command learns from its environment, and which variables a trailer may never become.
 //!
-//! Trailers come from any pusher, and an environment variable can be code (`LD_PRELOAD`,
-//! `BASH_ENV`, `NODE_OPTIONS`, ...). So a trailer makes a bare variable only where nothing of that
-//! name exists, the name is on no list here, and the caller lets it: no list of names is ever complete, so where
-//! pushers are not trusted with code only names that the account chose become variables. In every case
-//! it makes `AYNIG_TRAILER_<KEY>`. Implements K15.
+//! Trailers come from any pusher, and an environment variable can be code (`LD_PRELOAD`, `BASH_ENV`,
+//! `NODE_OPTIONS`, ...). So a trailer makes a bare variable only where nothing of that name exists, the name
+//! is on none of the lists below, and the caller allows it: no list of names is ever complete, so where
+//! pushers are not trusted with code, only names that the account's owner chose become variables. In every
+//! case the trailer makes `AYNIG_TRAILER_<KEY>`. Implements K15.
 
 use super::body_line::body_said;
 use super::message::Message;
@@ -251,22 +251,22 @@ const RESERVED_TOOLS: &[&str] = &[
     "VOLTA_",
 ];
 
-/// True for a name that no trailer may set: ours, the contract's, or one that changes how a program is
-/// found, loaded or run. `name` is upper case.
+/// True for a name that no trailer may set: one of this program, of the contract, or one that changes how a
+/// program is found, loaded or run. `name` is upper case.
 pub fn is_reserved(name: &str) -> bool {
     RESERVED_NAMES.contains(&name)
         || RESERVED_PREFIXES.iter().chain(RESERVED_TOOLS).any(|p| name.starts_with(p))
         || RESERVED_SUFFIXES.iter().any(|s| name.ends_with(s))
 }
 
-/// True for a name that becomes a variable no matter who wrote the commit: the contract's own prefix, which nothing
-/// else reads.
+/// True for a name that becomes a variable no matter who wrote the commit: one with the contract's own
+/// prefix, which no other program reads.
 pub fn is_own(name: &str) -> bool {
     name.starts_with("DWP_")
 }
 
-/// What of the runner's own environment never reaches a command: every `GIT_*` but those that say how to
-/// reach a network, where configuration is, and what to trace.
+/// True for a variable of the runner's own environment that never reaches a command: every `GIT_*` but those
+/// that say how to reach a network, where configuration is, and what to trace; and every `AYNIG_*`.
 pub fn is_dropped(name: &str) -> bool {
     const KEPT: &[&str] = &[
         "GIT_ASKPASS",
@@ -289,24 +289,25 @@ pub fn is_dropped(name: &str) -> bool {
     git || name.starts_with("AYNIG_") || name == "AYNIG"
 }
 
-/// The variable that a trailer's key becomes: upper case, `-` as `_`.
+/// Returns the name of the variable that a trailer's key becomes: upper case, `-` as `_`.
 pub fn variable_name(key: &str) -> String {
     key.chars().map(|c| if c == '-' { '_' } else { c.to_ascii_uppercase() }).collect()
 }
 
-/// What trailers and body become.
+/// The variables that a trigger's trailers and body become.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrailerVariables {
-    /// Name and value, in the order of names.
+    /// Names and values, in the order of names.
     pub variables: BTreeMap<String, Vec<u8>>,
-    /// Trailers that made no bare variable because the name is reserved, exists, or was not let through.
+    /// Names that made no bare variable because they are reserved, exist already, begin with a digit, or were
+    /// not allowed.
     pub reserved: Vec<String>,
-    /// Values that did not fit and were left out.
+    /// Names whose values have a NUL or did not fit, and were left out.
     pub left_out: Vec<String>,
 }
 
-/// The variables of a trigger's trailers and body (K15). `wanted` says which names besides [`is_own`] may become
-/// bare variables, `exists` whether the command's environment has a variable of that name already.
+/// Returns the variables of a trigger's trailers and body (K15). `wanted` says which names besides [`is_own`]
+/// may become bare variables, `exists` whether the command's environment has a variable of that name already.
 pub fn trailer_variables(
     trigger: &Message,
     wanted: &dyn Fn(&str) -> bool,
@@ -342,7 +343,8 @@ pub fn trailer_variables(
     told
 }
 
-/// `BODY`, cut at a character where it is too long for one variable or has a NUL.
+/// Adds the body as `BODY` and `AYNIG_BODY`, cut at a character where it is too long for one variable, or at
+/// a NUL.
 fn tell_body(body: &[u8], variables: &mut BTreeMap<String, Vec<u8>>) {
     let room = VARIABLE_MAX - "AYNIG_BODY=".len() - 1;
     let mut end = body.iter().position(|b| *b == 0).unwrap_or(body.len()).min(room);

@@ -1,8 +1,8 @@
 //! State events: what the trailers of a commit say about a branch.
 //!
 //! An [`Event`] exists for every message whose trailer block carries a state in either dialect, whatever its
-//! value: an unusable state is a fact to report, not an absence. Reads leases leniently and says what was
-//! unreadable; nothing here decides. Implements K3, K5, K10 (reading), K29 (reading).
+//! value: an unusable state is a fact to report, not an absence. Leases are read leniently, and what was
+//! unreadable is reported; this module decides nothing. Implements K3, K5, K10 (reading), K29 (reading).
 
 use super::dialect::Dialect;
 pub use super::dialect::{
@@ -21,20 +21,20 @@ pub const LEASE_MAX: u64 = 30 * 24 * 3600;
 /// A commit message that names a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// The state, or the bytes that are none and why.
+    /// The state, or the bytes that are not a usable one and what is wrong with them.
     pub state: Result<StateName, (Vec<u8>, BadName)>,
-    /// Which trailers count in it.
+    /// The dialect, which says which trailers count.
     pub dialect: Dialect,
     /// The whole message.
     pub message: Message,
-    /// How many dispatches are known to have led here where the message does not say it (K9).
+    /// How many dispatches are known to have led to this commit, even where the message says fewer (K9).
     pub hop_floor: u32,
-    /// It is the head of a flow's node, and what it answers was a turn's (N3).
+    /// The event is the head of a flow's node, and the node's turn, or what follows from it, went wrong (N3).
     pub is_node: bool,
 }
 
 impl Event {
-    /// The event in this message; `None` where no state trailer is.
+    /// Returns the event in this message; `None` where the message has no state trailer.
     pub fn of(message: Message) -> Option<Self> {
         let dialect = Dialect::of(&message)?;
         let raw = message.last(STATE.of(dialect))?.to_vec();
@@ -42,9 +42,10 @@ impl Event {
         Some(Self { state, dialect, message, hop_floor: 0, is_node: false })
     }
 
-    /// The event in a message as it was written. Most heads are none, and need not be parsed to know.
+    /// Returns the event in a raw message. Most heads have none, which is found out without parsing them.
     pub fn in_message(text: &[u8]) -> Option<Self> {
-        // Both dialects' key ends so; what a trailer says stands in the text as it is read.
+        // The keys of both dialects end in `-state`, and a trailer's key stands in the text just as it is
+        // read.
         let may_be = text.split(|b| *b == b'-').skip(1).any(|rest| rest.starts_with(b"state"));
         if may_be { Self::of(Message::parse(text)) } else { None }
     }
@@ -54,28 +55,28 @@ impl Event {
         self.state.as_ref().is_ok_and(StateName::is_working)
     }
 
-    /// The state's name where it is usable.
+    /// Returns the state's name where it is usable.
     pub fn state_name(&self) -> Option<&StateName> {
         self.state.as_ref().ok()
     }
 
-    /// A managed trailer's last value; `None` where it is missing.
+    /// Returns a managed trailer's last value; `None` where it is missing.
     pub fn last(&self, key: Key) -> Option<&[u8]> {
         self.message.last(key.of(self.dialect))
     }
 
-    /// A trailer's value as text; `None` where it is missing, empty or not UTF-8.
+    /// Returns a managed trailer's value as text; `None` where it is missing, empty or not UTF-8.
     pub fn text(&self, key: Key) -> Option<&str> {
         self.last(key).and_then(|v| std::str::from_utf8(v).ok()).filter(|v| !v.is_empty())
     }
 
-    /// The run that wrote this commit.
+    /// Returns the id of the run that wrote this commit.
     pub fn run_id(&self) -> Option<&str> {
         self.text(RUN_ID)
     }
 
-    /// How many dispatches led here: 0 without a trailer, the most there is where it is unreadable, so
-    /// that a forged count stops a chain rather than frees it (K9).
+    /// Returns how many dispatches led to this commit: 0 without a trailer, and the highest count where it is
+    /// unreadable, so that a forged count stops a chain instead of freeing it (K9).
     pub fn hop(&self) -> u32 {
         let said = self.last(HOP);
         let said =
@@ -83,7 +84,7 @@ impl Event {
         said.unwrap_or(0).max(self.hop_floor)
     }
 
-    /// The lease's length in seconds; `None` where it is missing, unreadable or absurd.
+    /// Returns the lease's length in seconds; `None` where it is missing, unreadable or absurd.
     pub fn lease_seconds(&self) -> Option<u64> {
         let raw = self.text(LEASE_SECONDS)?;
         if !raw.bytes().all(|b| b.is_ascii_digit()) {
@@ -92,18 +93,18 @@ impl Event {
         raw.parse().ok().filter(|s| (LEASE_MIN..=LEASE_MAX).contains(s))
     }
 
-    /// The commit that the run answers.
+    /// Returns the commit that the run answers.
     pub fn trigger(&self) -> Option<ObjectId> {
         self.text(TRIGGER)?.parse().ok()
     }
 
-    /// The state that the run answers.
+    /// Returns the state that the run answers.
     pub fn origin_state(&self) -> Option<StateName> {
         StateName::new(self.last(ORIGIN_STATE)?).ok()
     }
 
-    /// This lease with what it does not say of its run taken from an earlier one of the same run: a command
-    /// that writes its own need not repeat everything (K29).
+    /// Returns this lease, with the trailers that it lacks taken from an earlier lease of the same run: a
+    /// command that writes its own leases need not repeat everything (K29).
     pub fn completed_from(mut self, earlier: &Event) -> Event {
         let missing = |key: &&Key| self.last(**key).is_none();
         let keys = [ORIGIN_STATE, RUNNER_ID, LEASE_SECONDS, TRIGGER, HOP, SOURCE];
@@ -160,7 +161,7 @@ mod tests {
         assert_eq!(event(&[("dwp-state", "working")]).lease_seconds(), None);
     }
 
-    /// K9: the highest where it can't be read, and never less than what is known otherwise.
+    /// K9: the highest count where it can't be read, and never less than what is known from elsewhere.
     #[test]
     fn a_hop_is_what_is_said_or_known_whichever_is_more() {
         for (trailers, floor, hop) in [
@@ -174,7 +175,7 @@ mod tests {
         }
     }
 
-    /// K29: a heartbeat need not repeat what its lease said; what it says itself counts.
+    /// K29: a heartbeat need not repeat what its lease said; what the heartbeat itself says counts.
     #[test]
     fn a_heartbeat_is_completed_from_its_lease() {
         let commit = "1111111111111111111111111111111111111111";

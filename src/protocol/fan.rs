@@ -1,7 +1,7 @@
 //! One trigger, several branches that answer it, and the one that is chosen.
 //!
-//! The branch itself says `fanned` meanwhile and names its attempts, each with the trigger that it began with; an attempt
-//! says whose it is, and which. Implements K61 (messages).
+//! Meanwhile the branch itself is in state `fanned` and names its attempts, each with the trigger that the
+//! attempt began with. An attempt names its branch and its own number. Implements K61 (messages).
 
 use super::dialect::{Dialect, HOP, RECOVERY_ID, STATE};
 use super::event::Event;
@@ -13,15 +13,16 @@ use super::transition::retried;
 
 /// The state of a branch whose trigger several others answer.
 pub const FANNED: &str = "fanned";
-/// The trailer of a fanned branch that names an attempt, and what that began with.
+/// The trailer of a fanned branch that names an attempt and the trigger that the attempt began with.
 pub const ATTEMPT: &str = "dwp-fan-branch";
-/// The trailer of an attempt that says whose it is.
+/// The trailer of an attempt that names the branch it belongs to.
 pub const OF: &str = "dwp-fan";
-/// The trailer that says the how manieth it is, from 1 on.
+/// The trailer of an attempt's number, from 1 on.
 pub const NUMBER: &str = "dwp-fan-number";
 /// The state of an attempt that was chosen: the branch itself goes on.
 pub const DONE: &str = "done";
-/// The trailer of what was chosen, and of what ended each attempt, that names the chosen one.
+/// The trailer that names the chosen attempt: in the commit with which the branch goes on, and in those that
+/// end the attempts.
 pub const CHOSEN: &str = "dwp-chosen";
 /// Most attempts at a time.
 pub const ATTEMPTS_MAX: usize = 64;
@@ -29,7 +30,7 @@ pub const ATTEMPTS_MAX: usize = 64;
 /// An attempt: its branch, without `refs/heads/`, and the trigger that it began with.
 pub type Attempt = (Vec<u8>, ObjectId);
 
-/// The event that an attempt begins with: the trigger's once more, with what is this attempt's own.
+/// Returns the message that an attempt begins with: the trigger's once more, with the attempt's own trailers.
 pub fn attempt(
     trigger: &Event,
     (state, branch): (&StateName, &[u8]),
@@ -48,7 +49,7 @@ pub fn attempt(
     message
 }
 
-/// The message of the branch whose trigger these answer.
+/// Returns the message of the branch whose trigger these attempts answer.
 pub fn fanned(trigger: &Event, state: &StateName, attempts: &[Attempt], id: &str) -> Message {
     let dialect = Dialect::Dwp;
     let mut trailers = vec![dialect.trailer(STATE, state), dialect.trailer(RECOVERY_ID, id)];
@@ -61,7 +62,7 @@ pub fn fanned(trigger: &Event, state: &StateName, attempts: &[Attempt], id: &str
     Message::new(format!("aynig: {asked}{} attempts", attempts.len()), "", trailers)
 }
 
-/// The attempts that a fanned branch names; none of any other.
+/// Returns the attempts that a fanned branch names; none for any other branch.
 pub fn attempts_of(event: &Event) -> Vec<Attempt> {
     if event.dialect != Dialect::Dwp || event.state_name().is_none_or(|state| state.as_str() != FANNED) {
         return Vec::new();
@@ -74,14 +75,14 @@ pub fn attempts_of(event: &Event) -> Vec<Attempt> {
     event.message.all(ATTEMPT).filter_map(read).take(ATTEMPTS_MAX).collect()
 }
 
-/// Whether an attempt of this name, of this branch, began with this event.
+/// True where `attempt` is an attempt of `branch` that began with this event.
 pub fn began(event: &Event, branch: &[u8], attempt: &[u8]) -> bool {
     let number = event.message.last(NUMBER).unwrap_or_default();
     let name = [branch, b"-", number].concat();
     event.dialect == Dialect::Dwp && event.message.last(OF) == Some(branch) && name == attempt
 }
 
-/// The message by which the fanned branch goes on with what the chosen attempt's head says.
+/// Returns the message by which the fanned branch goes on with what the chosen attempt's head says.
 pub fn chosen(head: &Event, branch: &[u8], id: &str) -> Message {
     let dialect = head.dialect;
     let mut trailers: Vec<Trailer> =
@@ -98,7 +99,8 @@ pub fn chosen(head: &Event, branch: &[u8], id: &str) -> Message {
     )
 }
 
-/// The message of an attempt that nothing goes on with, once one was chosen: `canceled`, or that one itself.
+/// Returns the message that ends an attempt after a choice: `state` is `canceled`, or `done` for the chosen
+/// one itself. `branch` is the chosen attempt's.
 pub fn ended(head: Option<&Event>, state: &str, branch: &[u8], id: &str) -> Message {
     let dialect = Dialect::Dwp;
     let mut trailers = vec![dialect.trailer(STATE, state), dialect.trailer(RECOVERY_ID, id)];
@@ -108,7 +110,7 @@ pub fn ended(head: Option<&Event>, state: &str, branch: &[u8], id: &str) -> Mess
     Message::new(format!("aynig: '{}' was chosen", escape(branch)), "", trailers)
 }
 
-/// Whether an attempt's head says that it was ended by a choice, of itself or of another.
+/// True where an attempt's head says that a choice ended it: the choice of that attempt, or of another.
 pub fn is_ended(event: &Event) -> bool {
     let ends = [DONE, CANCELED];
     event.dialect == Dialect::Dwp

@@ -1,9 +1,10 @@
-//! What the kernel knows of flows: where they are kept, what a node's branch is called, and what holds it.
+//! What the core knows of flows: where they are kept, what a node's branch is called, and what holds that
+//! branch.
 //!
-//! A flow is a commit under `refs/aynig/flows/<id>`, whose tree says whose branches are its nodes. Of these files only
-//! what holds a branch is read here; all of them are the room `contract`'s. A flow speaks for branches
-//! below `flow/<its slug>/` alone, whatever its files name: the user who pushes one must not reach any other.
-//! Implements N3 (what a node's head takes), N12 (what holds).
+//! A flow is a commit under `refs/aynig/flows/<id>`, whose tree says which branches are its nodes. This
+//! module reads only what concerns those branches and what holds them; the module `contract` has the whole
+//! files. A flow speaks only for branches below `flow/<its slug>/`, whatever its files name: the user who
+//! pushes a flow must not reach any other branch. Implements N3 (what a node's head takes), N12 (what holds).
 
 use super::accepts::Accepts;
 use super::event::Event;
@@ -12,23 +13,23 @@ use super::name::StateName;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The folder of flows' refs.
+/// The prefix of the refs of flows.
 pub const FLOWS: &[u8] = b"refs/aynig/flows/";
-/// The version of the contract that is spoken here. A flow of any other is refused.
+/// The version of the contract that this program implements. A flow that names any other version is refused.
 pub const VERSION: &str = "1";
-/// The folder of what turns left.
+/// The prefix of the refs that hold what turns left behind.
 pub const TURNS: &[u8] = b"refs/aynig/turns/";
 /// The ref of the repository's own templates.
 pub const TEMPLATES: &[u8] = b"refs/aynig/templates";
-/// The folder that all nodes' branches are in, without `refs/heads/`.
+/// The prefix of the names of all nodes' branches, without `refs/heads/`.
 pub const BRANCHES: &[u8] = b"flow/";
-/// The trailer of the flow that a node's branch was made for.
+/// The trailer that names the flow a node's branch was made for.
 pub const FLOW: &str = "dwp-flow";
-/// The trailer of the node that a branch was made for.
+/// The trailer that names the node a branch was made for.
 pub const NODE: &str = "dwp-node";
-/// The state of a node's turn.
+/// The state whose command is a node's turn.
 pub const TURN: &str = "turn";
-/// The state in which what follows from a turn is done.
+/// The state whose command does what follows from a turn.
 pub const ROUTE: &str = "route";
 /// The state of a node that waits for a message.
 pub const IDLE: &str = "idle";
@@ -36,13 +37,15 @@ pub const IDLE: &str = "idle";
 pub const KINDS: [&str; 3] = [Kind::MESSAGE, HANDOFF, Kind::INTERRUPT];
 /// The kind of message by which work goes from one node to another.
 pub const HANDOFF: &str = "handoff";
-/// The states in which a node's turn, or what follows from it, went wrong: a message is the retry.
+/// The states of a node's head whose turn, or what follows from it, went wrong: a message then serves as the
+/// retry.
 const WRONG: [&str; 4] = ["failed", "stalled", "blocked", "canceled"];
-/// Longest part of a node's branch name.
+/// Longest slug, or name below it, in a node's branch name, in bytes.
 const PART_MAX: usize = 64;
 
-/// The slug of the flow that a branch of this name, without `refs/heads/`, may be a node of: `flow/<slug>/<name>`, each
-/// of lower-case letters, digits and hyphens.
+/// Returns the slug of the flow that a branch of this name (without `refs/heads/`) may be a node of. The name
+/// must be `flow/<slug>/<name>`, where both parts consist of lower-case letters, digits and hyphens, and
+/// begin with no hyphen.
 pub fn slug_of(branch: &[u8]) -> Option<&str> {
     let below = std::str::from_utf8(branch.strip_prefix(BRANCHES)?).ok()?;
     let (slug, name) = below.split_once('/')?;
@@ -53,7 +56,7 @@ pub fn slug_of(branch: &[u8]) -> Option<&str> {
     (plain(slug) && plain(name)).then_some(slug)
 }
 
-/// The trailer that says what a node's idle head takes.
+/// Returns the value of the trailer that says which messages a node's idle head accepts.
 pub fn accepts() -> String {
     KINDS.map(|kind| format!("{kind}={TURN}")).join(", ")
 }
@@ -63,7 +66,8 @@ pub fn goes_wrong(event: &Event) -> bool {
     event.state_name().is_some_and(|state| WRONG.contains(&state.as_str()))
 }
 
-/// True for the text of a command that does nothing but have this program answer a node's state, as `flow init` writes it.
+/// True for the text of a command that does nothing but have this program answer a node's state, as
+/// `flow init` writes it.
 pub fn is_own_command(state: &str, text: &[u8]) -> bool {
     let mut lines = text.split(|b| *b == b'\n');
     let own = format!("exec git aynig flow {state}");
@@ -73,56 +77,56 @@ pub fn is_own_command(state: &str, text: &[u8]) -> bool {
         && lines.filter(says).eq([own.as_bytes()])
 }
 
-/// True for a head that waits for a message to have a turn, and so for no person in particular.
+/// True for a head that waits for a message to start a turn, and so for no person in particular.
 pub fn rests(event: &Event) -> bool {
     let is = |name: &str, state: &StateName| state.as_str() == name;
     let taken = Kind::new(Kind::MESSAGE).ok().and_then(|kind| Accepts::of(event).state(&kind).cloned());
     event.state_name().is_some_and(|state| is(IDLE, state)) && taken.is_some_and(|state| is(TURN, &state))
 }
 
-/// What a node's head takes that says nothing of it, because its turn went wrong: these kinds, and the state that they
-/// bring.
+/// Returns the kinds of message that a node's head accepts without saying so because its turn went wrong,
+/// each with the state that it brings; `None` for any other head.
 pub fn taken_by(event: &Event) -> Option<Vec<(Kind, StateName)>> {
     let turn = StateName::new(TURN).ok().filter(|_| event.is_node && goes_wrong(event))?;
     Some(KINDS.iter().filter_map(|kind| Some((Kind::new(kind).ok()?, turn.clone()))).collect())
 }
 
-/// Of `run.json` what concerns the branches of its nodes.
+/// The fields of `run.json` that concern the branches of the flow's nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Run {
-    /// What it is called.
+    /// The flow's name.
     pub name: String,
-    /// The folder of its nodes' branches, below `flow/`.
+    /// The folder of the nodes' branches, below `flow/`.
     pub slug: String,
-    /// What it is doing.
+    /// The flow's status, such as `running`.
     pub status: String,
-    /// The version of the contract.
+    /// The version of the contract that the flow follows, where it names one.
     #[serde(default, rename = "contractVersion")]
     pub version: Option<String>,
 }
 
-/// Of `nodes/<id>.json` what concerns its branch.
+/// The fields of `nodes/<id>.json` that concern the node's branch.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Node {
-    /// Its branch, without `refs/heads/`.
+    /// The node's branch, without `refs/heads/`.
     pub branch: String,
-    /// Whether its stop flag is set.
+    /// Whether the node's stop flag is set.
     #[serde(default)]
     pub stopped: bool,
 }
 
 impl Run {
-    /// True where its nodes may have turns.
+    /// True where the flow's nodes may have turns.
     pub fn is_running(&self) -> bool {
         self.status == "running"
     }
 
-    /// The version of the contract that it says, where that is none that is spoken here.
+    /// Returns the version of the contract that the flow names, if it is not [`VERSION`].
     pub fn unknown_version(&self) -> Option<&str> {
         self.version.as_deref().filter(|version| *version != VERSION)
     }
 
-    /// True where it may speak for a branch.
+    /// True where the flow may speak for a branch.
     pub fn may_have(&self, branch: &[u8]) -> bool {
         slug_of(branch) == Some(&self.slug)
     }
@@ -137,19 +141,20 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// A flow that speaks for no branch yet.
+    /// Returns the claim of a flow without any branch yet.
     pub fn new(run: Run) -> Self {
         Self { run, nodes: BTreeMap::new() }
     }
 
-    /// Takes a node in. Of several that name one branch any can stop it.
+    /// Adds a node, unless its branch is none that the flow may speak for. Of several nodes that name one
+    /// branch, any can stop it.
     pub fn add(&mut self, node: Node) {
         if self.run.may_have(node.branch.as_bytes()) {
             *self.nodes.entry(node.branch).or_default() |= node.stopped;
         }
     }
 
-    /// Whether the node of this branch is stopped; `None` where it is none of this flow's.
+    /// Returns whether the node of this branch is stopped; `None` where the branch is no node of this flow.
     pub fn node(&self, branch: &[u8]) -> Option<bool> {
         self.nodes.get(std::str::from_utf8(branch).ok()?).copied()
     }
@@ -184,7 +189,7 @@ mod tests {
         assert_eq!(slug_of(format!("flow/x/{}", "y".repeat(65)).as_bytes()), None);
     }
 
-    /// N12: a flow speaks for its own folder alone, and of two that name one branch any stops it.
+    /// N12: a flow speaks only for its own folder, and of two nodes that name one branch either can stop it.
     #[test]
     fn a_flow_claims_the_branches_of_its_own_folder() {
         let run = |status: &str| Run {
@@ -207,7 +212,7 @@ mod tests {
         }
     }
 
-    /// K59: nothing else is started outside of the sandbox than what is known to be ours.
+    /// K59: only a command that is known to be this program's own is started outside of the sandbox.
     #[test]
     fn a_command_is_ours_where_it_does_nothing_else() {
         let ours = |text: &str| is_own_command(TURN, text.as_bytes());
@@ -234,7 +239,7 @@ mod tests {
         Event { is_node, ..Event::of(Message::new("s", "", trailers)).unwrap() }
     }
 
-    /// N3: a message is the retry, of nodes alone.
+    /// N3: a message is the retry, but only for nodes.
     #[test]
     fn heads_of_nodes_that_went_wrong_take_messages() {
         let taken = |state, is_node| Accepts::of(&event(state, is_node)).kinds().len();

@@ -1,12 +1,13 @@
-//! What a confined command hands over: a verb that writes refs, which the kernel keeps from itself, or reads what it may not.
+//! What a confined command hands over to its runner: subcommands that write refs, which the kernel forbids
+//! the command, or that read what the command may not read.
 //!
-//! A request is a typed value, never a command line: what becomes of it are the words of one of five verbs, about the
-//! run's own branch, with each value in one word with its flag, so that none is taken for another. Whatever else a
-//! command writes there is refused. Implements K59 (the hand-over).
+//! A request is a typed value, never a command line. It becomes the arguments of one of five subcommands, for
+//! the run's own branch; each value stands in one argument with its flag, so that none is taken for another
+//! flag. Whatever else a command writes there is refused. Implements K59 (the hand-over).
 
 use serde::{Deserialize, Serialize};
 
-/// Where requests are, in the run's folder; the answer to `<id>` is `<id>.done`.
+/// The folder of requests, in the run's folder; the answer to `<id>` is `<id>.done`.
 pub const FOLDER: &str = "handed";
 /// Most bytes of a request: a text of 1 MiB, escaped.
 pub const REQUEST_MAX: u64 = 8 << 20;
@@ -15,7 +16,7 @@ pub const ANSWER_MAX: usize = 1 << 20;
 /// Most requests of one run.
 pub const REQUESTS_MAX: usize = 1000;
 
-/// The verbs that are handed over.
+/// The subcommands that are handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
@@ -35,31 +36,31 @@ pub enum Verb {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Handed {
-    /// Which verb.
+    /// The subcommand.
     pub verb: Verb,
-    /// The state, or the question.
+    /// The state of `set-state`, or the question of `ask`.
     pub what: Option<String>,
-    /// The message, on standard input.
+    /// The text that the subcommand reads from its standard input.
     pub text: Option<String>,
     /// Flags with their values, such as `trailer` and `ticket: 7`.
     pub flags: Vec<(String, String)>,
-    /// Flags without.
+    /// Flags without a value.
     pub switches: Vec<String>,
 }
 
-/// What became of it.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The verb's exit code.
+    /// The subcommand's exit code.
     pub code: i32,
-    /// What it printed.
+    /// What the subcommand printed on its standard output.
     pub out: String,
-    /// What it said beside that.
+    /// What the subcommand printed on its standard error.
     pub err: String,
 }
 
 impl Answer {
-    /// It was refused.
+    /// Returns the answer to a request that is refused.
     pub fn refused(why: &str) -> Self {
         Self { code: 2, out: String::new(), err: format!("error: refused in the sandbox: {why}\n") }
     }
@@ -91,16 +92,17 @@ impl Handed {
     /// Reads a request.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why the bytes are no request.
     pub fn parse(raw: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(raw).map_err(|why| format!("it is no request: {why}"))
     }
 
-    /// The words of its verb. A branch's name is not among them: inside a run that is the run's own, and `own` is how it is
-    /// called where a verb has to be told.
+    /// Returns the arguments of the request's subcommand. They name no branch, because inside a run that is
+    /// the run's own; `own`, the branch's short name, is added only for a subcommand that has to be given
+    /// one.
     ///
     /// # Errors
-    /// What is not handed over.
+    /// The part of the request that may not be handed over.
     pub fn words(&self, own: &[u8]) -> Result<Vec<Vec<u8>>, String> {
         let (flags, switches) = self.verb.flags();
         let mut words = vec![self.verb.name().as_bytes().to_vec()];
@@ -159,7 +161,7 @@ mod tests {
             .map(|words| words.iter().map(|w| String::from_utf8_lossy(w)).collect::<Vec<_>>().join("|"))
     }
 
-    /// K59: no value becomes a flag, and none but the verb's own flags are taken.
+    /// K59: no value becomes a flag, and only the subcommand's own flags are taken.
     #[test]
     fn a_request_is_the_words_of_one_verb() {
         let set = handed(Verb::SetState, Some("-b"), &[("trailer", "--remote=x")], &["json"]);

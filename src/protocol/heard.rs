@@ -1,8 +1,9 @@
-//! Which messages a trigger brings: `dwp-heard: <id> <commit>`, one a message, and all of them count.
+//! Which messages a trigger brings: `dwp-heard: <id> <commit>`, one trailer for each message; all of them
+//! count.
 //!
-//! Whatever may lead to the same run being asked for again copies them: lease, `stalled`, `canceled`, recovery, `retry`.
-//! Outcomes never do. A trailer that is none of these is passed over, and no more are read than one delivery takes.
-//! Implements K47 (what a run hears).
+//! Every commit after which the same run may be asked for again copies these trailers: lease, `stalled`,
+//! `canceled`, recovery, `retry`. Outcomes never do. A trailer of any other form is passed over, and no more
+//! are read than one delivery takes. Implements K47 (what a run hears).
 
 use super::dialect::{CONFLICT, Dialect, HEARD};
 use super::id::ObjectId;
@@ -12,14 +13,14 @@ use super::message::{Message, Trailer};
 /// A message that a trigger brings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heard {
-    /// Its id.
+    /// The message's id.
     pub id: MessageId,
-    /// Its commit.
+    /// The message's commit.
     pub commit: ObjectId,
 }
 
 impl Heard {
-    /// The trailer that says it.
+    /// Returns the trailer that names this message.
     pub fn trailer(&self, dialect: Dialect) -> Trailer {
         dialect.trailer(HEARD, format!("{} {}", self.id, self.commit))
     }
@@ -30,23 +31,24 @@ impl Heard {
     }
 }
 
-/// What a commit brings, in the order written.
+/// Returns the messages that a commit brings, in the order written.
 pub fn heard_of(message: &Message, dialect: Dialect) -> Vec<Heard> {
     message.all(HEARD.of(dialect)).filter_map(Heard::read).take(MESSAGES_MAX).collect()
 }
 
-/// Attached work that a trigger could not take in.
+/// Returns the commits of attached work that a trigger could not take in.
 pub fn conflicts_of(message: &Message, dialect: Dialect) -> Vec<ObjectId> {
     let read = |value: &[u8]| ObjectId::from_hex(value).ok();
     message.all(CONFLICT.of(dialect)).filter_map(read).take(MESSAGES_MAX).collect()
 }
 
-/// What a commit of the same run copies.
+/// Returns the trailers that another commit of the same run copies.
 pub fn heard_trailers(message: &Message, dialect: Dialect) -> Vec<Trailer> {
     heard_of(message, dialect).iter().map(|heard| heard.trailer(dialect)).collect()
 }
 
-/// What a commit that asks for the same once more copies.
+/// Returns the trailers that a commit copies to ask for the same run once more: those of [`heard_trailers`],
+/// and the conflicts.
 pub fn heard_again(message: &Message, dialect: Dialect) -> Vec<Trailer> {
     let conflicts = conflicts_of(message, dialect);
     let conflicts = conflicts.iter().map(|commit| dialect.trailer(CONFLICT, commit));

@@ -1,9 +1,10 @@
 //! Holding a lease: when it is renewed, when it is given up, and whose the branch's head is meanwhile.
 //!
 //! Pure and total: time and what was read come in as arguments, what is to be done comes out. The runner's
-//! loop and the model of the protocol call these same functions. A lease is given up before it ends, and
-//! whatever stops the command leaves it no longer than that, so that the command is dead before another may
-//! take the branch. Implements K18 (times, what a look means), K22 and K24 (whose the head is), K29.
+//! loop and the model of the protocol call these same functions. A lease is given up before it ends, and a
+//! command that is stopped for any reason gets no longer than the lease has left, so that it is dead before
+//! another runner may take the branch. Implements K18 (times, what a look means), K22 and K24 (whose the head
+//! is), K29.
 
 use super::complete::HeadIs;
 use super::dialect::Writer;
@@ -11,30 +12,31 @@ use super::event::{Event, RECOVERY_ID};
 use super::id::ObjectId;
 use std::time::Duration;
 
-/// Later than any run lasts: its command keeps that lease, or no process does (K29).
+/// A moment after the end of any run: the deadline of a lease that its command keeps, or that no process
+/// keeps (K29).
 pub const NEVER: Duration = Duration::from_secs(1 << 36);
-/// How soon a renewal that failed is tried again.
+/// How soon a failed renewal is tried again.
 pub const RENEW_AGAIN: Duration = Duration::from_millis(500);
 
-/// When a lease asks for what, on the clock that counts suspend.
+/// The deadlines of a lease, on the clock that counts suspend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseDeadlines {
-    /// From here on it is renewed.
+    /// From this moment on the lease is renewed.
     pub renew: Duration,
-    /// Here the command is told to stop.
+    /// At this moment the command is told to stop.
     pub give_up: Duration,
-    /// What the command then gets from SIGTERM to SIGKILL.
+    /// The time that the command then gets between SIGTERM and SIGKILL.
     pub grace: Duration,
-    /// From here on no runner may rely on it.
+    /// From this moment on no runner may rely on the lease.
     pub ends: Duration,
 }
 
 /// What a runner does about its lease before it starts the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BeforeStart {
-    /// Nothing: most of it is left.
+    /// Nothing: at least half of the lease is left.
     Start,
-    /// Renews it; without that nothing is started.
+    /// Renews the lease; if that fails, nothing is started.
     Renew,
 }
 
@@ -43,14 +45,15 @@ pub enum BeforeStart {
 pub enum Duty {
     /// Nothing yet.
     Wait,
-    /// Renews it.
+    /// Renews the lease.
     Renew,
     /// Stops the command, which gets [`LeaseDeadlines::grace`].
     GiveUp,
 }
 
 impl LeaseDeadlines {
-    /// Those of a lease whose building began at `born`. `kill_grace` is what was configured.
+    /// Returns the deadlines of a lease that the runner began to build at `born`. `kill_grace` is the
+    /// configured time between SIGTERM and SIGKILL.
     pub fn of(writer: Writer, born: Duration, lease_seconds: u64, kill_grace: Duration) -> Self {
         let length = Duration::from_secs(lease_seconds);
         let grace = kill_grace.min(length / 4);
@@ -61,18 +64,18 @@ impl LeaseDeadlines {
         }
     }
 
-    /// Until when the swap that makes it the head is tried again: a claim that took longer would have to be
-    /// renewed before anything starts.
+    /// Returns the moment until which the swap that makes the lease the head is tried again: a claim that
+    /// took longer would have to be renewed before anything starts.
     pub fn claim_until(born: Duration, lease_seconds: u64) -> Duration {
         born + Duration::from_secs(lease_seconds) / 2
     }
 
-    /// The check before the command starts.
+    /// Decides what to do about the lease before the command starts.
     pub fn before_start(&self, now: Duration) -> BeforeStart {
         if now > self.renew { BeforeStart::Renew } else { BeforeStart::Start }
     }
 
-    /// What the lease asks for now. A renewal that failed is not tried again before `not_before`.
+    /// Returns what the lease asks for now. A renewal that failed is not tried again before `not_before`.
     pub fn duty(&self, now: Duration, not_before: Duration) -> Duty {
         if now >= self.give_up {
             Duty::GiveUp
@@ -83,19 +86,20 @@ impl LeaseDeadlines {
         }
     }
 
-    /// True once less is left for renewing the lease than there was: what else is being done for the run has to end.
+    /// True once half of the time for renewing the lease has passed: whatever else is being done for the run
+    /// has to end.
     pub fn presses(&self, now: Duration) -> bool {
         now >= self.renew + self.give_up.saturating_sub(self.renew) / 2
     }
 
-    /// When the lease asks for something next.
+    /// Returns the moment at which the lease asks for something next.
     pub fn next(&self, now: Duration) -> Duration {
         let next = if now < self.renew { self.renew } else { now + RENEW_AGAIN };
         next.min(self.give_up)
     }
 
-    /// What a command that is stopped now gets from SIGTERM to SIGKILL, whatever the reason: no more than is
-    /// left of the lease, which is not renewed any more.
+    /// Returns the time between SIGTERM and SIGKILL of a command that is stopped now, for whatever reason: no
+    /// more than is left of the lease, which is not renewed any more.
     pub fn kill_after(&self, now: Duration, kill_grace: Duration) -> Duration {
         kill_grace.min((self.give_up + self.grace).saturating_sub(now))
     }
@@ -104,38 +108,42 @@ impl LeaseDeadlines {
 /// The head of a branch as it was read, for [`classify_head`].
 #[derive(Debug, Clone, Copy)]
 pub struct SeenHead<'a> {
-    /// Its commit.
+    /// The head's commit.
     pub id: ObjectId,
-    /// Its event; `None` where it is no state event.
+    /// The head's event; `None` where the commit is no state event.
     pub event: Option<&'a Event>,
 }
 
-/// What [`classify_head`] has to know beyond the head itself, and asks for only where it matters.
+/// The facts beyond the head itself that [`classify_head`] needs; it asks for each only where the answer
+/// matters.
 pub trait HeadFacts {
-    /// Why a fact can't be told.
+    /// The error of a fact that can't be found out.
     type Error;
-    /// Between the head and the lease that the run knows there are leases alone. An older lease of the run is
-    /// none of its own any more: the newer one was taken off the branch.
+    /// Returns whether there are only leases between the head and the lease that the run knows. The answer is
+    /// `false` for an older lease of the run, which no longer counts as the run's own: the newer lease was
+    /// taken off the branch.
     ///
     /// # Errors
-    /// Where that can't be read.
+    /// If the commits can't be read.
     fn stands_on_lease(&mut self) -> Result<bool, Self::Error>;
-    /// The head is the slot's own HEAD, and descends from the lease.
+    /// Returns whether the head is the slot's own HEAD and descends from the lease.
     ///
     /// # Errors
-    /// Where that can't be read.
+    /// If the commits can't be read.
     fn is_slot_head(&mut self) -> Result<bool, Self::Error>;
-    /// The commit not far below the head that is a state event of the run, no lease, and stands on its lease.
+    /// Returns the commit not far below the head that is a state event of the run, no lease, and stands on
+    /// the run's lease.
     ///
     /// # Errors
-    /// Where that can't be read.
+    /// If the commits can't be read.
     fn own_event_below(&mut self) -> Result<Option<ObjectId>, Self::Error>;
 }
 
-/// Judges the head of a branch that a run claimed; `lease` is the one that it knows of. `None`: the branch is gone.
+/// Judges the head of a branch that a run claimed. `head` is `None` where the branch is gone, `lease` is the
+/// lease that the run knows.
 ///
 /// # Errors
-/// Those of `facts`.
+/// The errors of `facts`.
 pub fn classify_head<F: HeadFacts>(
     head: Option<SeenHead<'_>>,
     run_id: &str,
@@ -151,7 +159,8 @@ pub fn classify_head<F: HeadFacts>(
         return Ok(if own_lease { HeadIs::Lease(head.id) } else { HeadIs::OwnEvent(head.id) });
     }
     if own_lease {
-        // An older one of this run, which the slot may still stand on: the newer one was taken away.
+        // This is an older lease of the run, which the slot may still stand on: the newer lease was taken
+        // off.
         return Ok(HeadIs::Other);
     }
     if facts.is_slot_head()? {
@@ -160,24 +169,24 @@ pub fn classify_head<F: HeadFacts>(
     Ok(facts.own_event_below()?.map_or(HeadIs::Other, HeadIs::OwnEvent))
 }
 
-/// True for an event of this run that is no lease. A recovery carries the run's id too (K27), and is
-/// another's.
+/// True for an event of this run that is no lease. A recovery carries the run's id too (K27), but another
+/// process wrote it.
 pub fn is_own_event(event: Option<&Event>, run_id: &str) -> bool {
     event.is_some_and(|e| !e.is_working() && e.run_id() == Some(run_id) && e.text(RECOVERY_ID).is_none())
 }
 
-/// What a runner does after a look at its branch while the command runs.
+/// What a runner does after a look at the head of its branch while the command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterLook {
-    /// Goes on.
+    /// Goes on as before.
     Keep,
-    /// Lets the command finish: its outcome is written, there is no lease to keep.
+    /// Lets the command finish: its outcome is written, so there is no lease to keep.
     LetFinish,
-    /// Stops the command: the branch is another's.
+    /// Stops the command: the head is not the run's.
     Stop,
 }
 
-/// Judges a look.
+/// Decides what to do after a look that found this head.
 pub fn after_look(head: HeadIs) -> AfterLook {
     match head {
         HeadIs::Lease(_) | HeadIs::SlotHead => AfterLook::Keep,
@@ -227,7 +236,7 @@ mod tests {
         );
     }
 
-    /// K18: it never asks at once for more, but for the command's end.
+    /// K18: a lease never asks for anything at once, except for the command's end.
     #[test]
     fn a_lease_asks_next_for_its_renewal_then_again_and_at_last_for_the_end() {
         let at = LeaseDeadlines::of(Writer::Runner, S(1000), 300, S(10));

@@ -1,4 +1,4 @@
-//! Identifiers: object ids of either hash, run ids, runner ids.
+//! Git object ids, of either hash.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ pub struct ObjectId {
     len: u8,
 }
 
-/// Why a string is no object id.
+/// The error for a text that is not an object id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAnObjectId;
 
@@ -23,7 +23,7 @@ impl fmt::Display for NotAnObjectId {
 impl std::error::Error for NotAnObjectId {}
 
 impl ObjectId {
-    /// The id with these raw bytes: 20 (sha1) or 32 (sha256) of them.
+    /// Returns the id with these raw bytes: 20 (sha1) or 32 (sha256) of them.
     pub fn from_bytes(raw: &[u8]) -> Result<Self, NotAnObjectId> {
         if raw.len() != 20 && raw.len() != 32 {
             return Err(NotAnObjectId);
@@ -33,7 +33,7 @@ impl ObjectId {
         Ok(Self { bytes, len: raw.len() as u8 })
     }
 
-    /// The id spelled by these hexadecimal digits.
+    /// Returns the id spelled by these hexadecimal digits.
     pub fn from_hex(hex: &[u8]) -> Result<Self, NotAnObjectId> {
         if hex.len() != 40 && hex.len() != 64 {
             return Err(NotAnObjectId);
@@ -46,12 +46,12 @@ impl ObjectId {
         Ok(Self { bytes, len: (hex.len() / 2) as u8 })
     }
 
-    /// The raw bytes: 20 or 32.
+    /// Returns the raw bytes: 20 or 32.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len as usize]
     }
 
-    /// The first `n` hexadecimal digits, for people.
+    /// Returns the first `n` hexadecimal digits, for people.
     pub fn short(&self, n: usize) -> String {
         let mut s = self.to_string();
         s.truncate(n);

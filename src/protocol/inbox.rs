@@ -1,8 +1,9 @@
 //! Messages to a branch: their kinds, ids and refs, and the commit that each one is.
 //!
-//! A message is a commit under `refs/aynig/inbox/<branch>/<kind>/<id>` until its branch takes it in, and under
-//! `refs/aynig/heard/<id>` after that. A user who may push wrote it, so reading is bounded and refuses what it can't
-//! name; the id, never the commit, is a message's identity. Implements K46, K46a (names), K49a (an answer's id).
+//! A message is a commit under `refs/aynig/inbox/<branch>/<kind>/<id>` until its branch takes it in, and
+//! under `refs/aynig/heard/<id>` after that. Any user who may push can write one, so reading is bounded and
+//! refuses a message whose id or kind can't be read. The id, never the commit, is a message's identity.
+//! Implements K46, K46a (names), K49a (an answer's id).
 
 use super::dialect::{Dialect, FROM, HOP, KIND, MESSAGE, SEEN};
 use super::id::ObjectId;
@@ -18,26 +19,28 @@ pub const MESSAGES_MAX: usize = 64;
 pub const TEXT_MAX: usize = 1 << 20;
 /// Longest name of a kind, in bytes.
 pub const KIND_MAX: usize = 64;
-/// Most trailers of its sender's that are read of a message.
+/// Most of the sender's own trailers that are read from a message.
 pub const TRAILERS_MAX: usize = 256;
-/// Where messages wait for their branches.
+/// The prefix of the refs of messages that wait for their branches.
 pub const INBOX: &[u8] = b"refs/aynig/inbox/";
-/// Where messages are that were delivered.
+/// The prefix of the refs of messages that were delivered.
 pub const HEARD_REFS: &[u8] = b"refs/aynig/heard/";
-/// Where questions are that have no answer.
+/// The prefix of the refs of questions that have no answer.
 pub const ASKED: &[u8] = b"refs/aynig/asked/";
-/// Where pauses are.
+/// The prefix of the refs of pauses.
 pub const PAUSED: &[u8] = b"refs/aynig/paused/";
-/// The trailer by which an answer names its question, a question itself, and a head the question it waits for.
+/// The trailer that holds a question's id: in the question, in its answer, and in a head that waits for the
+/// answer.
 pub const QUESTION: &str = "dwp-question";
-/// The trailer of a choice: each that a question offers, or the one that an answer makes.
+/// The trailer of a choice: in a question one for each choice that it offers, in an answer the choice that it
+/// makes.
 pub const CHOICE: &str = "dwp-choice";
 
-/// What sort of message it is: one lower-case word, `[a-z][a-z0-9-]{0,63}`.
+/// The kind of a message: one lower-case word, `[a-z][a-z0-9-]{0,63}`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Kind(String);
 
-/// Why a word is no kind.
+/// The error for a word that is not a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadKind;
 
@@ -50,17 +53,17 @@ impl fmt::Display for BadKind {
 impl std::error::Error for BadKind {}
 
 impl Kind {
-    /// What is sent where no kind is said.
+    /// The kind of a message whose sender names none.
     pub const MESSAGE: &'static str = "message";
-    /// The kind of answers, which `answer` alone sends.
+    /// The kind of answers, which only the subcommand `answer` sends.
     pub const ANSWER: &'static str = "answer";
     /// The kind that asks a running command to stop what it does.
     pub const INTERRUPT: &'static str = "interrupt";
 
-    /// The kind of this name.
+    /// Returns the kind of this name.
     ///
     /// # Errors
-    /// Where it is none.
+    /// If this is not the name of a kind.
     pub fn new(raw: impl AsRef<[u8]>) -> Result<Self, BadKind> {
         let raw = raw.as_ref();
         let begins = raw.first().is_some_and(u8::is_ascii_lowercase);
@@ -71,12 +74,12 @@ impl Kind {
         std::str::from_utf8(raw).map(|kind| Self(kind.to_owned())).map_err(|_| BadKind)
     }
 
-    /// The kind that answers have.
+    /// Returns the kind that answers have.
     pub fn answer() -> Self {
         Self(Self::ANSWER.into())
     }
 
-    /// The name.
+    /// Returns the kind's name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -105,7 +108,7 @@ impl fmt::Display for Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageId([u8; 16]);
 
-/// Why a text is no id.
+/// The error for a text that is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadId;
 
@@ -118,12 +121,13 @@ impl fmt::Display for BadId {
 impl std::error::Error for BadId {}
 
 impl MessageId {
-    /// The id of these parts: milliseconds since 1970 (48 bits), a count (12 bits) and random bytes.
+    /// Returns the id of these parts: milliseconds since 1970 (48 bits), a count (12 bits) and random bytes.
     pub fn v7(millis: u64, count: u16, random: [u8; 8]) -> Self {
         Self::of(7, millis, count, random)
     }
 
-    /// A new id that sorts after `previous` of the same sender, whatever became of its clock.
+    /// Returns a new id that sorts after `previous` of the same sender, even if the sender's clock was set
+    /// back.
     pub fn after(previous: Option<MessageId>, millis: u64, random: [u8; 8]) -> Self {
         let millis = millis.min(MILLIS_MAX);
         match previous.filter(|previous| previous.millis() >= millis) {
@@ -144,10 +148,10 @@ impl MessageId {
         Self(bytes)
     }
 
-    /// The id that this text is, in lower case.
+    /// Reads an id from its text, in lower case.
     ///
     /// # Errors
-    /// Where it is none.
+    /// If the text is not an id.
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, BadId> {
         let text = text.as_ref();
         if text.len() != 36 {
@@ -172,7 +176,7 @@ impl MessageId {
         known.then_some(Self(bytes)).ok_or(BadId)
     }
 
-    /// The milliseconds since 1970 that it begins with.
+    /// Returns the milliseconds since 1970 that the id begins with.
     pub fn millis(&self) -> u64 {
         let mut millis = [0; 8];
         millis[2..].copy_from_slice(&self.0[..6]);
@@ -183,7 +187,7 @@ impl MessageId {
         u16::from_be_bytes([self.0[6], self.0[7]]) & COUNT_MAX
     }
 
-    /// Its 16 bytes.
+    /// Returns the id's 16 bytes.
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
@@ -192,12 +196,13 @@ impl MessageId {
 const MILLIS_MAX: u64 = (1 << 48) - 1;
 const COUNT_MAX: u16 = 0xfff;
 
-/// The id of what is made from something else once: with that source's milliseconds, so that it sorts as its source
-/// does, and a digest of what makes it this one.
+/// Returns the id of something that is made only once from a source, as an answer is from its question. The
+/// id has the source's milliseconds, so that it sorts as the source does, and a digest of `parts`, which
+/// distinguish it from whatever else is made from that source.
 pub fn derived_id(source_millis: u64, parts: &[&[u8]]) -> MessageId {
     let mut digest = Sha256::new();
     for part in parts {
-        // With its length, so that no two lists of parts are one text.
+        // Each part goes in with its length, so that no two lists of parts give the same bytes.
         digest.update((part.len() as u64).to_be_bytes());
         digest.update(part);
     }
@@ -207,7 +212,7 @@ pub fn derived_id(source_millis: u64, parts: &[&[u8]]) -> MessageId {
     MessageId::of(8, source_millis, u16::from_be_bytes([digest[8], digest[9]]), rest)
 }
 
-/// The id of the one answer to a question.
+/// Returns the id of the one answer to a question.
 pub fn answer_id(question: MessageId) -> MessageId {
     derived_id(question.millis(), &[b"answer", question.as_bytes()])
 }
@@ -244,16 +249,17 @@ pub struct InboxRef {
     pub branch: Vec<u8>,
     /// The message's kind.
     pub kind: Kind,
-    /// Its id.
+    /// The message's id.
     pub id: MessageId,
 }
 
-/// Under which name's beginning the messages to a branch wait, and those to branches below its name.
+/// Returns the prefix of the refs of messages that wait for a branch. Messages to branches below its name
+/// have it too.
 pub fn inbox_prefix(branch: &[u8]) -> Vec<u8> {
     [INBOX, branch, b"/"].concat()
 }
 
-/// The ref of a waiting message. `branch` is its short name.
+/// Returns the name of a waiting message's ref. `branch` is the branch's short name.
 pub fn inbox_ref(branch: &[u8], kind: &Kind, id: MessageId) -> Vec<u8> {
     [&inbox_prefix(branch), kind.as_str().as_bytes(), b"/", id.to_string().as_bytes()].concat()
 }
@@ -268,17 +274,17 @@ pub fn parse_inbox_ref(name: &[u8]) -> Option<InboxRef> {
     Some(InboxRef { branch, kind, id })
 }
 
-/// The ref of a message that was delivered.
+/// Returns the name of the ref of a message that was delivered.
 pub fn heard_ref(id: MessageId) -> Vec<u8> {
     named(HEARD_REFS, id)
 }
 
-/// The ref of a question.
+/// Returns the name of a question's ref.
 pub fn asked_ref(id: MessageId) -> Vec<u8> {
     named(ASKED, id)
 }
 
-/// The ref of a pause.
+/// Returns the name of a pause's ref.
 pub fn paused_ref(id: MessageId) -> Vec<u8> {
     named(PAUSED, id)
 }
@@ -287,7 +293,7 @@ fn named(prefix: &[u8], id: MessageId) -> Vec<u8> {
     [prefix, id.to_string().as_bytes()].concat()
 }
 
-/// Reads a ref's name that ends in an id right below that prefix.
+/// Reads the id from the name of a ref that lies right below `prefix`; `None` for any other name.
 pub fn parse_id_ref(prefix: &[u8], name: &[u8]) -> Option<MessageId> {
     MessageId::parse(name.strip_prefix(prefix)?).ok()
 }
@@ -295,42 +301,42 @@ pub fn parse_id_ref(prefix: &[u8], name: &[u8]) -> Option<MessageId> {
 /// What a message says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
-    /// Its id.
+    /// The message's id.
     pub id: MessageId,
-    /// Its kind.
+    /// The message's kind.
     pub kind: Kind,
-    /// Who sent it, as the sender says: one line.
+    /// The sender, in the sender's own words: one line.
     pub from: String,
-    /// How many dispatches led to it: a run's and one more, a person's 0.
+    /// How many dispatches led to the message: the sending run's count plus one, or 0 if a person sent it.
     pub hop: u32,
-    /// The head that its sender saw, where it is a text.
+    /// The head that the sender saw, if the message brings no work; in an answer the question's commit.
     pub seen: Option<ObjectId>,
-    /// The work that is handed over with it.
+    /// The commit of the work that is handed over with the message.
     pub attached: Option<ObjectId>,
-    /// The question that it answers, where it is an answer.
+    /// The question that an answer is for.
     pub question: Option<MessageId>,
-    /// The choice that it makes, where it is an answer.
+    /// The choice that an answer makes.
     pub choice: Option<String>,
     /// The sender's own trailers.
     pub trailers: Vec<Trailer>,
-    /// What it says.
+    /// The message's text.
     pub text: String,
 }
 
 /// Why a commit is no message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadLetter {
-    /// It names no id, or one that is none.
+    /// It has no readable id.
     Id,
-    /// Its id is not the one of its ref.
+    /// Its id is this one, and not the one in the name of its ref.
     OtherId(MessageId),
-    /// It names no kind, or one that is none.
+    /// It has no readable kind.
     Kind,
-    /// Its kind is not the one of its ref.
+    /// Its kind is this one, and not the one in the name of its ref.
     OtherKind(Kind),
-    /// It has this many parents.
+    /// It has this many parents, more than one.
     Parents(usize),
-    /// Its text is this long, in bytes.
+    /// Its text is too long: this many bytes.
     TooLong(usize),
     /// It is an answer that names no question.
     Question,
@@ -353,10 +359,10 @@ impl fmt::Display for BadLetter {
 impl std::error::Error for BadLetter {}
 
 impl Letter {
-    /// The message of its commit.
+    /// Returns the commit message that holds this message.
     ///
     /// # Errors
-    /// Where it can't be written so that it reads the same.
+    /// If the message can't be written so that it reads back the same.
     pub fn message(&self) -> Result<Message, RenderError> {
         let own = |key: super::dialect::Key, value: &dyn fmt::Display| {
             Trailer::new(key.of(Dialect::Dwp), value.to_string())
@@ -379,10 +385,10 @@ impl Letter {
         message.render().map(|_| message)
     }
 
-    /// Reads a message from a commit. What its sender may not set is left out.
+    /// Reads a message from a commit. Trailers that a sender may not set are left out.
     ///
     /// # Errors
-    /// Where it is none.
+    /// If the commit is not a message.
     pub fn read(message: &Message, parents: &[ObjectId]) -> Result<Self, BadLetter> {
         let text_of = |key: super::dialect::Key| text(message.last(key.of(Dialect::Dwp)));
         let id = text_of(MESSAGE).and_then(|id| id.parse().ok()).ok_or(BadLetter::Id)?;
@@ -406,7 +412,8 @@ impl Letter {
             id,
             kind,
             from: text_of(FROM).unwrap_or_default().chars().take(500).collect(),
-            // As of a head: a forged count stops a chain rather than frees it (K9).
+            // As in a head, an unreadable count is the highest one: a forged count stops a chain instead of
+            // freeing it (K9).
             hop: message.last(HOP.of(Dialect::Dwp)).map_or(0, |raw| {
                 std::str::from_utf8(raw).ok().and_then(|hop| hop.parse().ok()).unwrap_or(u32::MAX)
             }),
@@ -419,10 +426,10 @@ impl Letter {
         })
     }
 
-    /// Reads the message that waits under that name.
+    /// Reads the message that waits under this ref.
     ///
     /// # Errors
-    /// Where it is none, or not the one that its ref's name says.
+    /// If the commit is not a message, or not the one that the ref's name says.
     pub fn read_at(at: &InboxRef, message: &Message, parents: &[ObjectId]) -> Result<Self, BadLetter> {
         let letter = Self::read(message, parents)?;
         if letter.id != at.id {

@@ -1,9 +1,10 @@
 //! Landing a branch on another: what is asked for, what is checked, and what came of it.
 //!
-//! A request is a state event `land` that names its target. A runner answers it with a candidate: an event of the state
-//! that checks, which names the very commit that the target is to hold and the one that it has to hold until then. What
-//! the target's `.aynig/land` says goes by [`Rules`]. A request, or rules, that can't be read in full are none: nothing
-//! lands by half of what was said. Implements K60 (messages).
+//! A request is a state event `land` that names its target. A runner answers it with a candidate: an event of
+//! the state whose command checks, which names the very commit that the target is to hold, and the one that
+//! the target has to hold until then. The target's `.aynig/land` holds the [`Rules`]. A request, or rules,
+//! that can't be read in full count as none: nothing lands by half of what was said. Implements K60
+//! (messages).
 
 use super::declaration::travelling;
 use super::dialect::{Dialect, HOP, ORIGIN_STATE, RECOVERY_ID, STATE, TRIGGER};
@@ -24,14 +25,15 @@ pub const LANDED: &str = "landed";
 pub const ONTO: &str = "dwp-land-onto";
 /// The trailer that says which history is wanted.
 pub const HISTORY: &str = "dwp-land-history";
-/// The trailer of a candidate: what the target is moved to, and what it holds until then.
+/// The trailer of a candidate: the commit that the target is moved to, and the one that it has to hold until
+/// then.
 pub const AS: &str = "dwp-land-as";
 /// The file of the rules, below `.aynig/`.
 pub const RULES: &str = "land";
 /// Most paths of a conflict that are named.
 const PATHS_MAX: usize = 100;
 
-/// How the target's history looks afterwards.
+/// How the target's history looks after a landing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum History {
     /// A merge commit of the target and the branch.
@@ -59,12 +61,12 @@ impl fmt::Display for History {
     }
 }
 
-/// What a target's `.aynig/land` says.
+/// The rules in a target's `.aynig/land`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     /// The state whose command checks what is to land.
     pub check: StateName,
-    /// Which history it has, where a request does not say.
+    /// The history that a landing makes, where a request does not say.
     pub history: History,
 }
 
@@ -72,7 +74,7 @@ impl Rules {
     /// Reads the file: lines `check: <state>` and `history: merge` or `history: linear`; `#` begins a comment.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with the file.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8".to_owned())?;
         let (mut check, mut history) = (None, History::Merge);
@@ -101,24 +103,24 @@ impl Rules {
     }
 }
 
-/// A branch asks to be landed.
+/// A branch's request to be landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The target, without `refs/heads/`.
     pub onto: Vec<u8>,
-    /// Which history is wanted; `None`: what the target's rules say.
+    /// The history that is wanted; `None` leaves that to the target's rules.
     pub history: Option<History>,
 }
 
 impl Request {
-    /// The request that this event is.
+    /// Returns the request that this event is; `None` where it is none that can be read.
     pub fn of(event: &Event) -> Option<Self> {
         let asks = event.dialect == Dialect::Dwp && event.state_name().is_some_and(|s| s.as_str() == LAND);
         let onto = onto(&event.message).filter(|_| asks)?;
         Some(Self { onto: onto.to_owned(), history: history(&event.message)? })
     }
 
-    /// Its message, as a person or a verb writes it; `others` are further trailers.
+    /// Returns the request's message, as a person or a subcommand writes it; `others` are further trailers.
     pub fn message(&self, state: &StateName, others: Vec<Trailer>) -> Message {
         let mut trailers = vec![Dialect::Dwp.trailer(STATE, state)];
         trailers.push(Trailer { key: ONTO.into(), value: self.onto.clone() });
@@ -128,13 +130,14 @@ impl Request {
     }
 }
 
-/// The target that a message names, without `refs/heads/`.
+/// Returns the target that a message names, without `refs/heads/`.
 pub fn onto(message: &Message) -> Option<&[u8]> {
     let raw = message.last(ONTO)?;
     Some(raw.strip_prefix(b"refs/heads/").unwrap_or(raw)).filter(|name| !name.is_empty())
 }
 
-/// Which history a message asks for: the inner `None` is what the target's rules say, the outer one what can't be read.
+/// Returns the history that a message asks for. The inner `None` leaves that to the target's rules; the outer
+/// one means that the trailer can't be read.
 pub fn history(message: &Message) -> Option<Option<History>> {
     match message.last(HISTORY) {
         None => Some(None),
@@ -142,19 +145,19 @@ pub fn history(message: &Message) -> Option<Option<History>> {
     }
 }
 
-/// What is checked, and landed where that succeeds.
+/// A commit that is checked, and landed where the check succeeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// The target, without `refs/heads/`.
     pub onto: Vec<u8>,
-    /// What the target is moved to.
+    /// The commit that the target is moved to.
     pub commit: ObjectId,
-    /// What it holds until then.
+    /// The commit that the target has to hold until then.
     pub base: ObjectId,
 }
 
 impl Candidate {
-    /// The candidate that this event is.
+    /// Returns the candidate that this event is; `None` where it is none.
     pub fn of(event: &Event) -> Option<Self> {
         let may = event.dialect == Dialect::Dwp && event.state_name().is_some_and(|s| s.as_str() != LAND);
         let onto = onto(&event.message).filter(|_| may)?.to_owned();
@@ -166,7 +169,7 @@ impl Candidate {
         Trailer::new(AS, format!("{} {}", self.commit, self.base))
     }
 
-    /// The message of the event by which a request is answered.
+    /// Returns the message of the event that answers a request with this candidate.
     pub fn message(&self, branch: &[u8], check: &StateName, request: &Event, id: &str) -> Message {
         let dialect = Dialect::Dwp;
         let mut trailers = vec![dialect.trailer(STATE, check), dialect.trailer(RECOVERY_ID, id)];
@@ -179,13 +182,14 @@ impl Candidate {
         Message::new(subject, "", trailers)
     }
 
-    /// Trailers of the outcome that says that it landed.
+    /// Returns the trailers of the outcome that says that the candidate landed.
     pub fn landed(&self) -> Vec<Trailer> {
         vec![Trailer { key: ONTO.into(), value: self.onto.clone() }, self.trailer()]
     }
 }
 
-/// What a request says of the workflow, to be said again: all but what was made of it.
+/// Returns the workflow trailers of a request that another commit repeats: all but the one that names a
+/// candidate.
 pub fn asked(message: &Message) -> Vec<Trailer> {
     let mut asked = travelling(message, Dialect::Dwp);
     asked.retain(|trailer| trailer.key != AS);
@@ -196,14 +200,14 @@ fn hop(event: &Event) -> Option<Trailer> {
     Some(event.hop()).filter(|hop| *hop > 0).map(|hop| Dialect::Dwp.trailer(HOP, hop))
 }
 
-/// True for an event that is of a landing and brings no work of its own: a request, what was made of it, what came of
-/// that.
+/// True for an event that belongs to a landing and brings no work of its own: a request, its candidate, or
+/// its result.
 pub fn is_of_a_landing(event: &Event) -> bool {
     let rests = [WORKING, STALLED, CANCELED];
     event.message.last(ONTO).is_some() || event.state_name().is_some_and(|s| rests.contains(&s.as_str()))
 }
 
-/// The message of a branch whose work the target has already.
+/// Returns the message for a branch whose work the target already has.
 pub fn nothing_to_land(request: &Event, state: &StateName, onto: &[u8], id: &str) -> Message {
     let dialect = Dialect::Dwp;
     let mut trailers = vec![dialect.trailer(STATE, state), dialect.trailer(RECOVERY_ID, id)];
@@ -215,15 +219,15 @@ pub fn nothing_to_land(request: &Event, state: &StateName, onto: &[u8], id: &str
 /// Why a branch is not landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotLanded {
-    /// Both sides changed these paths, as far as Git names them, in ways that don't go together.
+    /// Both sides changed these paths, as far as Git names them, and the changes conflict.
     Conflict(Vec<String>),
     /// The target does not exist.
     NoTarget,
     /// A run holds the target.
     Leased,
-    /// What is to be checked can't be brought into a working tree that has the branch checked out.
+    /// The candidate can't be brought into a working tree that has the branch checked out.
     Checkout(Obstacle),
-    /// What the target is to hold can't be made, for this reason.
+    /// The commit that the target is to hold can't be made, for this reason.
     Unmade(String),
 }
 
@@ -240,7 +244,7 @@ impl fmt::Display for NotLanded {
 }
 
 impl NotLanded {
-    /// What a person has to know to mend it, in safe lines.
+    /// Returns what a person has to know to mend the cause, in safe lines.
     fn details(&self, onto: &[u8]) -> String {
         let onto = escape(onto);
         let mut text = match self {
@@ -269,7 +273,7 @@ impl NotLanded {
         }
     }
 
-    /// The paths that stand in the way.
+    /// Returns the paths that conflict.
     pub fn paths(&self) -> &[String] {
         match self {
             NotLanded::Conflict(paths) => paths,
@@ -277,8 +281,8 @@ impl NotLanded {
         }
     }
 
-    /// The message of the `stalled` event that says so, on top of the request that is `trigger`. `mend` is the command
-    /// that asks for it again.
+    /// Returns the message of the `stalled` event that reports this on top of `request`, whose commit is
+    /// `trigger`. `id` makes the event unique; `mend` is the command that asks for the landing again.
     pub fn message(&self, request: &Event, trigger: ObjectId, (id, mend): (&str, &str)) -> Message {
         let dialect = Dialect::Dwp;
         let onto = onto(&request.message).unwrap_or_default();
@@ -345,7 +349,7 @@ mod tests {
         assert_eq!(Request::of(&event(&[("aynig-state", "land"), (ONTO, "main")])), None);
     }
 
-    /// K60: what is checked says what lands; asked for again it is a request once more.
+    /// K60: a candidate says what lands; asked for again, it is a request once more.
     #[test]
     fn a_candidate_is_read_as_it_was_written() {
         let request = event(&[

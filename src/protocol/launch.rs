@@ -1,25 +1,26 @@
-//! How a command behind `aynig.exec` is told of its commit, and the program in front of it is not.
+//! How a command behind `aynig.exec` learns of its commit, while the program in front of it does not.
 //!
 //! The prefix program runs outside of whatever it sets up, so nothing that a pusher wrote may be in its
-//! environment or among its arguments: some hand those to a shell (`ssh`, `sh -c "$*"`), and others keep them
-//! in a journal. It starts [`argv`]: a shell whose text is fixed, which reads the variables from its standard
-//! input, as [`script`] writes them, and becomes the command. Standard input is what such programs hand on,
-//! whatever they hide of files, programs and variables. A shell that hears of no end of the script
-//! starts nothing. Implements K15.
+//! environment or among its arguments: some programs hand those to a shell (`ssh`, `sh -c "$*"`), and others
+//! keep them in a journal. The prefix program starts [`argv`]: a shell whose text is fixed, which reads the
+//! variables from its standard input, as [`script`] writes them, and becomes the command. Standard input is
+//! what such programs pass on, whatever they hide of files, programs and variables. A shell that never sees
+//! the end of the script starts nothing. Implements K15.
 
 use std::collections::BTreeMap;
 
-/// What the launcher says, and exits with 126, where its script did not arrive.
+/// The message of the launcher if its script did not arrive; it then exits with 126.
 const LOST: &str = "aynig: 'aynig.exec' did not hand on its standard input: command not started";
 
-/// The arguments that stand between the prefix program's own and the command.
+/// Returns the arguments that stand between the prefix program's own and the command.
 pub fn argv() -> [String; 4] {
     let text = format!(r#"AYNIG_LAUNCH=$(cat) && eval "$AYNIG_LAUNCH"; echo "{LOST}" >&2; exit 126"#);
     ["/bin/sh".into(), "-c".into(), text, "aynig".into()]
 }
 
-/// The script: sets these variables and becomes the command. What is no name to a shell is left out. `ours` are set whatever there is; of the others none that exists where the command is, or that the shell
-/// keeps for itself.
+/// Returns the script that sets these variables and becomes the command. A name that is none to a shell is
+/// left out. Variables for which `ours` is true are always set; any other one is not set where it already
+/// exists in the command's environment, or where the shell keeps it for itself.
 pub fn script(variables: &BTreeMap<String, Vec<u8>>, ours: &dyn Fn(&str) -> bool) -> Vec<u8> {
     let mut script = b"unset AYNIG_LAUNCH\n".to_vec();
     let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');

@@ -7,8 +7,8 @@
 //! default comment sign, and the subject that `%s` shows; keys stay case-sensitive. It does no
 //! transcoding: a commit with an `encoding` header is decoded where the commit is read.
 //!
-//! Two things are said by this page, not by Git. The body ends at a scissors line (`%b` goes on), as
-//! the trailers do: what Git meant to cut is not handed to a command. And what Git ignores after the
+//! Two rules are this program's and not Git's. The body ends at a scissors line, as the trailers do, while
+//! `%b` goes on: what Git meant to cut is not handed to a command. And text that Git ignores after the
 //! trailer block (comments, a `Conflicts:` list) is part of the body, after a blank line.
 
 mod render;
@@ -35,7 +35,7 @@ pub struct Trailer {
 }
 
 impl Trailer {
-    /// The trailer of this key and value; blanks (space, tab) around the value are dropped.
+    /// Returns the trailer of this key and value; blanks (space, tab) around the value are dropped.
     pub fn new(key: impl Into<String>, value: impl AsRef<[u8]>) -> Self {
         Self { key: key.into(), value: trim_blanks(value.as_ref()).to_vec() }
     }
@@ -64,19 +64,19 @@ impl Message {
         Message { subject, body, trailers }
     }
 
-    /// The message of these parts; drops blanks around the subject and blank lines around the body.
+    /// Returns the message of these parts; drops blanks around the subject and blank lines around the body.
     pub fn new(subject: impl Into<Vec<u8>>, body: impl Into<Vec<u8>>, trailers: Vec<Trailer>) -> Message {
         let subject = trim_blanks(&subject.into()).to_vec();
         let body = trim_blank_lines(&body.into()).to_vec();
         Message { subject, body, trailers }
     }
 
-    /// The value that counts for this key: the last one (K3). Keys are case-sensitive (K1).
+    /// Returns the value that counts for this key: the last one (K3). Keys are case-sensitive (K1).
     pub fn last(&self, key: &str) -> Option<&[u8]> {
         self.trailers.iter().rev().find(|t| t.key == key).map(|t| t.value.as_slice())
     }
 
-    /// Every value of this key, in the order written.
+    /// Returns every value of this key, in the order written.
     pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.trailers.iter().filter(move |t| t.key == key).map(|t| t.value.as_slice())
     }
@@ -91,7 +91,7 @@ fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|b| is_space(*b))
 }
 
-/// The lines of a text, each with its own line end.
+/// Returns the lines of a text, each with its own line end.
 fn lines(text: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     text.split_inclusive(|b| *b == b'\n')
 }
@@ -107,7 +107,7 @@ fn trim(text: &[u8]) -> &[u8] {
     &text[start..]
 }
 
-/// Without spaces and tabs at both ends. Line breaks stay, so that `render` can refuse them.
+/// Removes spaces and tabs at both ends. Line breaks stay, so that `render` can refuse them.
 fn trim_blanks(text: &[u8]) -> &[u8] {
     let inked = |b: &u8| !matches!(b, b' ' | b'\t');
     match (text.iter().position(inked), text.iter().rposition(inked)) {
@@ -121,7 +121,7 @@ fn skip_blank_lines(text: &[u8]) -> &[u8] {
     &text[blank..]
 }
 
-/// Without the blank lines at both ends, and without the last line's own end (LF or CRLF).
+/// Removes the blank lines at both ends, and the last line's own end (LF or CRLF).
 fn trim_blank_lines(text: &[u8]) -> &[u8] {
     let text = skip_blank_lines(text);
     let blank: usize = lines(text).rev().take_while(|line| is_blank(line)).map(<[u8]>::len).sum();
@@ -131,7 +131,7 @@ fn trim_blank_lines(text: &[u8]) -> &[u8] {
     &text[..len]
 }
 
-/// The subject as `%s` shows it, and where the body begins: past the line that ends the subject.
+/// Returns the subject as `%s` shows it, and where the body begins: past the line that ends the subject.
 fn subject(text: &[u8]) -> (Vec<u8>, usize) {
     let mut subject = Vec::new();
     let mut at = 0;
@@ -145,7 +145,7 @@ fn subject(text: &[u8]) -> (Vec<u8>, usize) {
     (subject, at)
 }
 
-/// The text from `start` to where Git's text ends, without the block.
+/// Returns the text from `start` to where the text ends for Git, without the trailer block.
 fn body(text: &[u8], start: usize, block: Range<usize>) -> Vec<u8> {
     let end = trailers::scissors(text);
     if block.is_empty() {

@@ -1,14 +1,14 @@
 //! Names that become paths or refs, narrowed before anything uses them.
 //!
-//! Implements K4. A name that was built is safe to join to a folder: no empty, hidden or `..`
-//! segment, no control character, bounded length.
+//! Implements K4. A name of these types is safe to join to a folder: no empty, hidden or `..` segment, no
+//! control character, bounded length.
 
 use std::fmt;
 
 /// Longest state name, in bytes.
 pub const STATE_MAX: usize = 200;
 
-/// The state a branch takes while a run holds it.
+/// The state of a branch while a run holds it.
 pub const WORKING: &str = "working";
 /// The state of a branch whose run failed or was abandoned.
 pub const STALLED: &str = "stalled";
@@ -22,14 +22,14 @@ pub const RESERVED: [&str; 8] = [WORKING, STALLED, CANCELED, "done", "failed", "
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateName(String);
 
-/// A role: one segment of the same letters.
+/// A role: one segment of the same characters.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RoleName(String);
 
 /// Why a name is not usable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadName {
-    /// Nothing there.
+    /// The name is empty.
     Empty,
     /// Longer than [`STATE_MAX`] bytes.
     TooLong,
@@ -77,12 +77,12 @@ fn check(raw: &[u8]) -> Result<&str, BadName> {
 }
 
 impl StateName {
-    /// The state of this name, or why it is none (K4).
+    /// Returns the state of this name, or why it is not a state's (K4).
     pub fn new(raw: impl AsRef<[u8]>) -> Result<Self, BadName> {
         check(raw.as_ref()).map(|s| Self(s.to_owned()))
     }
 
-    /// The name as written.
+    /// Returns the name as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -94,7 +94,7 @@ impl StateName {
 }
 
 impl RoleName {
-    /// The role of this name, or why it is none (K4).
+    /// Returns the role of this name, or why it is not a role's (K4).
     pub fn new(raw: impl AsRef<[u8]>) -> Result<Self, BadName> {
         let raw = raw.as_ref();
         if raw.contains(&b'/') {
@@ -103,7 +103,7 @@ impl RoleName {
         check(raw).map(|s| Self(s.to_owned()))
     }
 
-    /// The name as written.
+    /// Returns the name as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }

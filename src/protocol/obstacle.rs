@@ -3,19 +3,19 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// Each by what a person can do about it.
+/// An obstacle, told apart by what a person can do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
     /// Local changes would be lost; Git's own words.
     Changes(String),
-    /// Another process has this lock, that of the index.
+    /// Another process holds the index lock, this file.
     Lock(PathBuf),
-    /// It could not be tried, or not be finished; why.
+    /// The update could not be tried, or not be finished, for this reason.
     Failed(String),
 }
 
 impl Obstacle {
-    /// Which of them it is, in words.
+    /// Returns which obstacle it is, in words.
     pub fn kind(&self) -> &'static str {
         match self {
             Obstacle::Changes(_) => "local changes are in the way",
@@ -24,7 +24,7 @@ impl Obstacle {
         }
     }
 
-    /// What was in the way there.
+    /// Returns this obstacle, with `dir` named in front of the local changes that are in the way there.
     #[must_use]
     pub fn seen_in(self, dir: &std::path::Path) -> Self {
         match self {
@@ -35,7 +35,8 @@ impl Obstacle {
 }
 
 impl Obstacle {
-    /// This obstacle; a failure where what was done until then could not be put back in a working tree, for this reason.
+    /// Returns this obstacle. If what was done until then could not be put back in a working tree, `left` has
+    /// the tree and the reason, and the result is a failure that says so.
     #[must_use]
     pub fn left_behind(self, left: Option<(&std::path::Path, &Obstacle)>) -> Self {
         let Some((dir, why)) = left else { return self };

@@ -1,24 +1,28 @@
-//! In which order a machine takes the branches of a remote that other machines take too.
+//! The order in which a machine takes the branches of a remote that other machines also take.
 //!
-//! All branches lie on a ring, the same for every machine, in an order that has nothing to do with their names.
-//! Each machine begins at a place of its own and goes round once, so each round visits every branch, and two
-//! machines meet only where one comes to where another began. A machine that meets another goes on elsewhere: [`leap`].
-//! Pure functions of names alone, the same on every machine and in every version: machines need not agree on
-//! anything for nothing to go wrong, as only the swap decides which machine has a branch. Implements K32 (order).
+//! All branches lie on a ring, the same for every machine, in an order that has nothing to do with their
+//! names. Each machine begins at a place of its own and goes round once, so each round visits every branch,
+//! and two machines meet only where one comes to where another began. A machine that meets another goes on
+//! elsewhere ([`leap`]). The functions are pure, depend on names alone, and are the same on every machine and
+//! in every version: machines need not agree on anything for nothing to go wrong, as only the swap decides
+//! which machine has a branch. Implements K32 (order).
 
-/// How far along the ring a branch lies for this runner: it takes those first that are near.
+/// Returns how far along the ring a branch lies from this runner's place; the runner takes near branches
+/// first.
 pub fn distance(runner_id: &str, branch: &[u8]) -> u64 {
     place(branch).wrapping_sub(place(runner_id.as_bytes()))
 }
 
-/// How many of the branches that are left a machine skips that was not the first for the `nth` time.
+/// Returns how many of the `left` remaining branches a machine skips after another was quicker for the `nth`
+/// time.
 pub fn leap(runner_id: &str, nth: u64, left: usize) -> usize {
     let place = mixed(place(runner_id.as_bytes()).wrapping_add(nth));
-    // Below `left`, so it fits.
+    // The remainder is below `left`, so it fits.
     place.checked_rem(left as u64).unwrap_or(0) as usize
 }
 
-/// A place on the ring: FNV-1a, then mixed, so that names that differ in a digit are far apart.
+/// Returns a name's place on the ring: FNV-1a, then mixed, so that names that differ in a digit are far
+/// apart.
 fn place(name: &[u8]) -> u64 {
     let hash = name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -26,7 +30,7 @@ fn place(name: &[u8]) -> u64 {
     mixed(hash)
 }
 
-/// The finaliser of splitmix64: every bit of the input moves half of the output.
+/// The finalizer of splitmix64: every bit of the input moves half of the output.
 fn mixed(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,7 +1,8 @@
 //! Pauses: refs `refs/aynig/paused/<id>` whose commits say which branches, who holds them, and why.
 //!
-//! A pause that can't be read holds everything, and says so: a user who may push it may stop a branch anyway, and a
-//! pause that was not understood must not let one run. Implements K50 (the commit, and what is asked for again).
+//! A pause that can't be read holds every branch, and says so: a user who may push one may stop a branch
+//! anyway, and a pause that was not understood must not let a branch run. Implements K50 (the commit, and
+//! what is asked for again).
 
 use super::dialect::PAUSED_BY;
 use super::event::Event;
@@ -11,9 +12,9 @@ use super::message::{Message, RenderError, Trailer};
 use super::name::CANCELED;
 use std::fmt;
 
-/// The trailer of a pattern of branches; none: every branch.
+/// The trailer of a pattern of branches. A pause without one holds every branch.
 pub const PATTERN: &str = "dwp-paused";
-/// The trailer of who holds the pause.
+/// The trailer that names who holds the pause.
 pub const HOLDER: &str = "dwp-holder";
 /// Most patterns of a pause.
 pub const PATTERNS_MAX: usize = 256;
@@ -21,7 +22,7 @@ pub const PATTERNS_MAX: usize = 256;
 /// Who holds a pause.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Holder {
-    /// A person, by the address.
+    /// A person, by mail address.
     Person(String),
     /// A run, by its id.
     Run(String),
@@ -29,12 +30,12 @@ pub enum Holder {
     Stall(String),
     /// A flow, by its name.
     Flow(String),
-    /// Another, as written.
+    /// Any other holder, as written.
     Other(String),
 }
 
 impl Holder {
-    /// The holder that is written so.
+    /// Reads a holder as it is written in the trailer.
     pub fn parse(text: &str) -> Self {
         let (what, who) = text.split_once(' ').unwrap_or((text, ""));
         let who = who.to_owned();
@@ -63,19 +64,19 @@ impl fmt::Display for Holder {
 /// A pause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
-    /// Which branches, as `aynig.branches` names them; none: every branch.
+    /// The branches, as patterns like those of `aynig.branches`; none: every branch.
     pub patterns: Vec<String>,
-    /// Who holds it.
+    /// Who holds the pause.
     pub holder: Holder,
-    /// Why.
+    /// Why the branches are paused.
     pub reason: String,
 }
 
 impl Pause {
-    /// The message of its commit.
+    /// Returns the message of the pause's commit.
     ///
     /// # Errors
-    /// Where it can't be written so that it reads the same.
+    /// If the message can't be written so that it reads back the same.
     pub fn message(&self) -> Result<Message, RenderError> {
         let mut trailers = vec![Trailer::new(HOLDER, self.holder.to_string())];
         trailers.extend(self.patterns.iter().map(|pattern| Trailer::new(PATTERN, pattern)));
@@ -100,20 +101,21 @@ impl Pause {
         }
     }
 
-    /// What stands for a pause of which nothing can be read: it holds every branch, and says which ref it is.
+    /// Returns a stand-in for a pause of which nothing can be read: it holds every branch, and its reason
+    /// says which ref is unreadable, why, and that `mend` takes the pause away.
     pub fn unreadable(name: &str, why: &str, mend: &str) -> Self {
         let reason =
             format!("'{name}' can't be read ({why}), so it holds every branch; {mend} takes it away");
         Self { patterns: Vec::new(), holder: Holder::parse("unknown"), reason }
     }
 
-    /// True where it holds a branch; `any` says whether one of the patterns matches that.
+    /// True where the pause holds a branch; `any` says whether one of these patterns matches that branch.
     pub fn holds(&self, any: impl FnOnce(&[String]) -> bool) -> bool {
         self.patterns.is_empty() || any(&self.patterns)
     }
 }
 
-/// True for a head that ended the run of this trigger for this pause: no other is asked for again.
+/// True for a head that ended the run of this trigger for this pause: no other run is asked for again.
 pub fn ended_for(head: &Event, trigger: ObjectId, pause: MessageId) -> bool {
     head.trigger() == Some(trigger)
         && head.state_name().is_some_and(|state| state.as_str() == CANCELED)

@@ -1,8 +1,9 @@
-//! Questions: a run or a head waits for an answer, under `refs/aynig/asked/<id>`.
+//! Questions to which a run or a head waits for an answer: commits under `refs/aynig/asked/<id>`.
 //!
-//! The commit's parent is the work that is asked about; its trailers name the branch, the run and the choices that
-//! are offered. A question without choices takes any answer. Read as anything that came by a push: bounded, and with
-//! a reason where it is none. Implements K49 (the commit), K49a (the answer).
+//! The commit's parent is the work that is asked about; its trailers name the branch, the run and the choices
+//! that are offered. A question without choices takes any answer. A question is read like anything that came
+//! by a push: bounded, and with a reason where the commit is none. Implements K49 (the commit), K49a (the
+//! answer).
 
 use super::decide::asked_by;
 use super::dialect::{BRANCH, Dialect, RUN_ID};
@@ -16,18 +17,18 @@ pub const CHOICES_MAX: usize = 64;
 /// Longest choice, in bytes.
 pub const CHOICE_MAX: usize = 1000;
 
-/// What is asked.
+/// A question, as its commit says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Its id.
+    /// The question's id.
     pub id: MessageId,
     /// The branch that waits, without `refs/heads/`.
     pub branch: Vec<u8>,
     /// The run that asked.
     pub run_id: Option<String>,
-    /// The choices that are offered; none: any answer will do.
+    /// The choices that are offered; where there are none, any answer will do.
     pub choices: Vec<String>,
-    /// What is asked.
+    /// The words of the question.
     pub text: String,
 }
 
@@ -62,28 +63,28 @@ impl std::error::Error for BadQuestion {}
 /// Who waits for the answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asker {
-    /// A run that is under way.
+    /// A run that is under way asked, and its lease is the head.
     Run,
-    /// A head.
+    /// The head names the question.
     Head,
-    /// Neither: it is no question that is open.
+    /// Neither: the question is no longer open.
     Nobody,
 }
 
-/// What an answer says to a question.
+/// Whether a question offers a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offered {
     /// The choice may be made.
     Yes,
-    /// It was not offered.
+    /// The choice was not offered.
     No,
 }
 
 impl Question {
-    /// The message of its commit.
+    /// Returns the message of the question's commit.
     ///
     /// # Errors
-    /// Where it can't be written so that it reads the same.
+    /// If the message can't be written so that it reads back the same.
     pub fn message(&self) -> Result<Message, RenderError> {
         let own = |key: super::dialect::Key, value: &[u8]| Trailer::new(key.of(Dialect::Dwp), value);
         let mut trailers = vec![Trailer::new(QUESTION, self.id.to_string()), own(BRANCH, &self.branch)];
@@ -96,7 +97,7 @@ impl Question {
     /// Reads the question of this id.
     ///
     /// # Errors
-    /// Where the commit is none.
+    /// If the commit is not a question, or not the one of this id.
     pub fn read(id: MessageId, message: &Message) -> Result<Self, BadQuestion> {
         let said = message.last(QUESTION).and_then(|said| MessageId::parse(said).ok());
         if said != Some(id) {
@@ -114,7 +115,7 @@ impl Question {
         Ok(Self { id, branch, run_id, choices, text: String::from_utf8_lossy(&message.body).into_owned() })
     }
 
-    /// Whether that choice may be made.
+    /// Returns whether this choice may be made.
     pub fn offers(&self, choice: &str) -> Offered {
         match self.choices.is_empty() || self.choices.iter().any(|offered| offered == choice) {
             true => Offered::Yes,
@@ -122,7 +123,7 @@ impl Question {
         }
     }
 
-    /// Who waits for the answer, of a branch with this head.
+    /// Returns who waits for the answer, on a branch with this head.
     pub fn asker(&self, head: &Event) -> Asker {
         if head.is_working() {
             let run_id = self.run_id.as_deref();
@@ -131,7 +132,8 @@ impl Question {
         if asked_by(head) == Some(self.id) { Asker::Head } else { Asker::Nobody }
     }
 
-    /// The one answer to it, which can't be given twice: its id is the question's.
+    /// Returns the one answer to the question. It can't be given twice, because its id is derived from the
+    /// question's.
     pub fn answer(&self, choice: String, text: String, from: String, hop: u32) -> Letter {
         Letter {
             id: answer_id(self.id),
@@ -194,7 +196,8 @@ mod tests {
         assert_eq!(question(&[]).offers("anything"), Offered::Yes);
     }
 
-    /// K49: a run's question waits while its lease is the head, a head's while that names it.
+    /// K49: a run's question waits while the run's lease is the head, a head's question while the head names
+    /// it.
     #[test]
     fn a_question_is_waited_for_by_its_run_or_by_the_head_that_names_it() {
         let asked = question(&[]);
@@ -211,7 +214,7 @@ mod tests {
         assert_eq!(nobodys.asker(&head(&[("dwp-state", "working")])), Asker::Nobody);
     }
 
-    /// K49a: two answers have one id, so that one ref can be made once.
+    /// K49a: two answers have the same id, so that their ref can be made only once.
     #[test]
     fn an_answers_id_is_its_questions() {
         let asked = question(&["yes", "no"]);

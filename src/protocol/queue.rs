@@ -1,15 +1,15 @@
-//! What a chain with nothing left to run does about branches that wait for a slot.
+//! What a process with nothing left to run does about branches that wait for a slot.
 //!
-//! A branch that finds no slot is noted, and the process that noted it goes on from there: [`next`] says what to do
-//! about what was seen, until it says to leave. One process is the watcher: it looks again and again while a branch
-//! waits, or while a slot is kept for a run whose command is over. Three orders close the gaps between processes: a
-//! note is written before the slots are looked at; kept slots are looked at before the notes, and free ones after
-//! them; and the watcher gives its watch up before it looks for the last time. A process that leaves because another
-//! watches may rely on that last look. The promise: no branch waits while a slot is free and a process could take it
-//! on.
+//! A branch that finds no slot is noted, and the process that noted it goes on from there: [`next`] decides
+//! from what the process saw, until the decision is to leave. One process is the watcher: it looks again and
+//! again while a branch waits, or while a slot is kept for a run whose command is over. Three orders close
+//! the gaps between processes: a note is written before the slots are looked at; kept slots are looked at
+//! before the notes, and free ones after them; and the watcher gives its watch up before it looks for the
+//! last time. A process that leaves because another watches may rely on that last look. The promise: no
+//! branch waits while a slot is free and a process could take the branch on.
 //!
-//! The watcher leaves branches that wait to the processes at work, as long as they come to them: one that took a branch on
-//! needs a successor that watches, so that a process more would be at work after each look. Implements K14, K40.
+//! While other processes take branches on, the watcher leaves the branches to them: a process that takes one on
+//! starts a successor that watches, so otherwise each look would bring one more process. Implements K14, K40.
 
 /// What a look at the notes and at the slots says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -20,25 +20,26 @@ pub struct Seen {
     pub free: bool,
     /// A slot is kept for a run whose command is over and whose lease lives on (K21).
     pub kept: bool,
-    /// The branch that has waited longest is another one than at the watcher's last look: processes take branches on.
+    /// The branch that has waited longest is not the one of the watcher's last look: other processes take
+    /// branches on.
     pub moving: bool,
 }
 
 /// Which process watches, as far as this one knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Watch {
-    /// Not asked yet.
+    /// The process has not asked yet.
     Unknown,
-    /// This one.
+    /// This process.
     Mine,
-    /// Another one.
+    /// Another process.
     Others,
 }
 
-/// What to do.
+/// What the process does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Next {
-    /// Take branches on, no more than slots are free; the watch is given up before.
+    /// Take branches on, no more than there are free slots; the watch is given up first.
     TakeOn,
     /// Take the watch, or learn that another has it; then look again.
     AskForWatch,
@@ -46,11 +47,11 @@ pub enum Next {
     Wait,
     /// Give the watch up, and look once more.
     EndWatch,
-    /// Nothing is to be done here.
+    /// Leave: there is nothing left for this process to do.
     Leave,
 }
 
-/// What follows from what was seen after the last step.
+/// Decides what to do next, from what was seen after the last step.
 pub fn next(seen: Seen, watch: Watch) -> Next {
     let is_served = watch == Watch::Mine && seen.moving;
     if seen.waiting && seen.free && !is_served {

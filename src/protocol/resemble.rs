@@ -1,7 +1,7 @@
 //! What a user may have meant: names that are nearly one that is known, and trailers that are nearly a state.
 //!
-//! Only ever for a word to a person: nothing is dispatched, refused or written differently for it. A name
-//! resembles another where few letters differ for its length, two that changed places counting once.
+//! Used only for a hint to a person: nothing is dispatched, refused or written differently because of it. A
+//! name resembles another if few letters differ for its length, where two that changed places count once.
 //! Implements K6 (its last sentence), K56.
 
 use super::dialect::Dialect;
@@ -9,10 +9,11 @@ use super::event::STATE;
 use super::message::Message;
 use super::name::StateName;
 
-/// Most names that are told.
+/// Most names that are suggested.
 const TOLD: usize = 3;
 
-/// The known names that are nearest to this one, where any is near enough and none is it.
+/// Returns the known names that are nearest to this one; none where no name is near enough, or one is the
+/// same.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let most = allowed(name.len());
     let mut best = (most + 1, Vec::new());
@@ -27,7 +28,7 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a 
     best.1
 }
 
-/// How many letters of a name of this length may be wrong.
+/// Returns how many letters of a name of this length may be wrong.
 fn allowed(length: usize) -> usize {
     match length {
         0..=2 => 0,
@@ -36,7 +37,8 @@ fn allowed(length: usize) -> usize {
     }
 }
 
-/// Letters put in, left out, changed, or swapped with the next, between two names; by the byte.
+/// Counts the letters that were put in, left out, changed, or swapped with the next, between two names; by
+/// the byte.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut rows = [vec![0; b.len() + 1], (0..=b.len()).collect(), vec![0; b.len() + 1]];
@@ -58,16 +60,17 @@ fn distance(a: &str, b: &str) -> usize {
 /// A line of a message without a state that may have been meant as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missed {
-    /// Its key is nearly the one that makes a state: the key as written, and that one.
+    /// Its key is nearly the one that makes a state: the key as written, and the right one.
     Key(String, &'static str),
-    /// It is not in the message's last paragraph, so it is no trailer: the key, and the state.
+    /// The line is not in the message's last paragraph, so it is no trailer: the key, and the state.
     Outside(&'static str, StateName),
 }
 
-/// What of a message that is no state event may have been meant as a state.
+/// Returns the first line that may have been meant as a state, in a message that is no state event; `None`
+/// where there is no such line, or the message is one.
 pub fn missed_state(message: &[u8]) -> Option<Missed> {
     let lines = message.split(|b| *b == b'\n').filter_map(|line| {
-        // Longer than any key that is nearly one of ours.
+        // More bytes than any key has that is nearly a state's.
         let colon = line.iter().take(16).position(|b| *b == b':')?;
         let key = std::str::from_utf8(&line[..colon]).ok()?.trim_end();
         let state = StateName::new(line[colon + 1..].trim_ascii()).ok()?;

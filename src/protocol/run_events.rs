@@ -1,8 +1,9 @@
 //! The lines that a running command appends to the file which `AYNIG_EVENTS` names.
 //!
-//! Each is one JSON object with a `type`: `progress`, `usage`, or one of the command's own. A process that may write that
-//! file may write anything: a line that is torn, too long, no UTF-8, no JSON or no object is passed over, and so is
-//! one of a known type that has another shape. Nothing here fails. Implements K48a.
+//! Each line is one JSON object with a `type`: `progress`, `usage`, or one of the command's own. A process
+//! that may write that file may write anything: a line that is torn, too long, not UTF-8, not JSON or not an
+//! object is passed over, and so is one of a known type that has another shape. Nothing in this module fails.
+//! Implements K48a.
 
 use super::declaration::used;
 use super::usage::Usage;
@@ -13,10 +14,10 @@ pub const EVENT_LINE_MAX: usize = 64 << 10;
 /// Most characters of a progress text that are kept.
 pub const PROGRESS_TEXT_MAX: usize = 200;
 
-/// How far a command says that it is.
+/// How far a command says that its work has come.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// In its words; may hold anything that JSON may.
+    /// The command's own words; they may hold any character that JSON may.
     pub text: String,
     /// How much of the work is done, from 0 to 1.
     pub ratio: Option<f64>,
@@ -25,9 +26,9 @@ pub struct Progress {
 /// What one line says.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunEvent {
-    /// How far it is.
+    /// How far the work has come.
     Progress(Progress),
-    /// What was used since the last such line.
+    /// What was used since the run's last line of this type.
     Usage(Usage),
     /// Something of a type that only its readers know.
     Own,
@@ -62,8 +63,9 @@ impl Progress {
         (ratio.is_some() || !text.is_empty()).then_some(Self { text, ratio })
     }
 
-    /// The last one in the end of a file; `whole` says that this is all of it. What stands before the first line's end
-    /// is part of a line otherwise, and a last line without an end may still be written.
+    /// Returns the last progress in `tail`, the end of a file; `whole` says that `tail` is all of the file.
+    /// Otherwise what stands before the first line's end is part of a line and is skipped. A last line
+    /// without an end may be incomplete; it counts only if it can be parsed.
     pub fn last(tail: &[u8], whole: bool) -> Option<Self> {
         let from = match whole {
             true => 0,

@@ -1,15 +1,15 @@
 //! Secrets in what a command printed, taken out before it becomes part of a commit.
 //!
-//! Known ones are the values of environment variables whose names say so, as they are, in base64, in hex and
+//! Some are the values of environment variables whose names say so, as they are, in base64, in hex and
 //! percent-encoded; others are known by their shape: tokens with the prefix of a well-known service, private
-//! keys, the password in a URL. This lowers the odds, and is no promise: a secret that a program split, shortened
-//! or encoded otherwise stays. Pure. Implements K23.
+//! keys, the password in a URL. Masking lowers the odds, and is no promise: a secret that a program split,
+//! shortened or encoded otherwise stays. Pure. Implements K23.
 
 /// What stands in a secret's place.
 const MASK: &[u8] = b"[masked]";
-/// Shorter values are words that any text may hold.
+/// Shortest value that counts as a secret, in bytes: shorter ones are words that any text may hold.
 const VALUE_MIN: usize = 6;
-/// What names of variables hold that keep a secret.
+/// Parts of the names of variables that keep a secret.
 const NAMES: [&str; 7] = ["TOKEN", "SECRET", "KEY", "PASS", "AUTH", "CRED", "PRIVATE"];
 /// How tokens of well-known services begin, and how many characters follow at least.
 const PREFIXES: [(&[u8], usize); 16] = [
@@ -34,22 +34,22 @@ const KEY_BEGINS: &[u8] = b"-----BEGIN ";
 const KEY_NAMES: &[u8] = b"PRIVATE KEY-----";
 const KEY_ENDS: &[u8] = b"-----END ";
 
-/// What must not get into a commit.
+/// The secrets that must not get into a commit.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
-    /// Longest first, so that a secret within a secret hides nothing of the longer one.
+    /// The values of variables, longest first, so that no part of a secret stays that contains another one.
     known: Vec<Vec<u8>>,
 }
 
 impl Secrets {
-    /// Those of an environment: names and values.
+    /// Collects the secrets of an environment, given as names and values.
     pub fn of(environment: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
         let mut known: Vec<Vec<u8>> = Vec::new();
         for (name, value) in environment {
             let name = name.to_ascii_uppercase();
             // A path is where a secret is, not what it is.
             let path = name.ends_with("_FILE") || name.ends_with("_PATH") || name.ends_with("_SOCK");
-            // An author is none, an authorization is one.
+            // `AUTHOR` is no secret, `AUTHORIZATION` is one.
             let says = name.replace("AUTHORIZ", "AUTH").replace("AUTHOR", "");
             let says_so = NAMES.iter().any(|n| says.contains(n));
             if value.len() >= VALUE_MIN && !path && says_so {
@@ -61,7 +61,7 @@ impl Secrets {
         Self { known }
     }
 
-    /// The text without them.
+    /// Returns the text with every secret masked.
     pub fn mask(&self, text: &[u8]) -> Vec<u8> {
         let mut masked = Vec::with_capacity(text.len());
         let mut rest = text;
@@ -80,7 +80,8 @@ impl Secrets {
         masked
     }
 
-    /// How many bytes of a secret begin here; `behind` is what stands before them.
+    /// Returns how many bytes long the secret is that `text` begins with, 0 for none; `behind` is what stands
+    /// before it.
     fn secret_at(&self, text: &[u8], behind: &[u8]) -> usize {
         if let Some(known) = self.known.iter().find(|known| text.starts_with(known)) {
             return known.len();
@@ -104,14 +105,16 @@ fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_'
 }
 
-/// User and password before the `@` of a URL, where there is a password: `://` went before.
+/// Returns the length of user and password before the `@` of a URL; 0 where there is no password. `://` went
+/// before.
 fn password(text: &[u8]) -> usize {
     let end = text.iter().position(|b| b"/?# \t\r\n\"'<>".contains(b)).unwrap_or(text.len());
     let Some(at) = text[..end].iter().rposition(|b| *b == b'@') else { return 0 };
     if text[..at].contains(&b':') { at } else { 0 }
 }
 
-/// A private key with its lines, to its end or to the end of the text.
+/// Returns the length of a private key with its lines, to its end or to the end of the text; 0 where there is
+/// none.
 fn private_key(text: &[u8]) -> usize {
     let Some(rest) = text.strip_prefix(KEY_BEGINS) else { return 0 };
     let line = rest.split(|b| *b == b'\n').next().unwrap_or_default();
@@ -128,7 +131,7 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).position(|w| w == what)
 }
 
-/// A value as it is, and as programs print it.
+/// Returns a value as it is, and in the encodings in which programs print it.
 fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     let hex = |digits: &[u8; 16]| -> Vec<u8> {
         value.iter().flat_map(|b| [digits[usize::from(b >> 4)], digits[usize::from(b & 15)]]).collect()
@@ -142,7 +145,8 @@ fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     };
     let (lower, upper) = (b"0123456789abcdef", b"0123456789ABCDEF");
     let mut all = vec![value.to_vec(), hex(lower), hex(upper), percent(lower), percent(upper)];
-    // A secret may stand anywhere in what was encoded: what is the same at each of the three offsets.
+    // A secret may stand anywhere in what was encoded: for each of the three offsets, the characters of the
+    // encoding that depend on the secret alone.
     for offset in 0..3 {
         for url in [false, true] {
             let core = base64(&[&vec![0; offset][..], value].concat(), url);
@@ -154,7 +158,7 @@ fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Base64, padded with `=`.
+/// Encodes as base64, padded with `=`.
 fn base64(bytes: &[u8], url: bool) -> Vec<u8> {
     let digit = |n: u32| match n & 63 {
         n @ 0..=25 => b'A' + n as u8,
@@ -227,7 +231,7 @@ mod tests {
         String::from_utf8(secrets.mask(text.as_bytes())).unwrap()
     }
 
-    /// K23: as other programs print it, which these functions did not write.
+    /// K23: a secret as other programs encode it, not these functions.
     #[test]
     fn a_secret_is_known_in_hex_percent_encoded_and_anywhere_in_base64() {
         let (plain, odd) = ("s3cr3t/va+lue", "a-b.c~d_e/f\u{f6}");
@@ -238,7 +242,7 @@ mod tests {
             (plain, "https://h/?q=s3cr3t%2Fva%2Blue&r", "https://h/?q=[masked]&r"),
             (plain, "s3cr3t%2fva%2blue", "[masked]"),
             (odd, "a-b.c~d_e%2Ff%C3%B6", "[masked]"),
-            // Before it nothing, `a` and `ab`; after it `!`.
+            // The secret stands after nothing, `a` and `ab`, and before `!`.
             (plain, "czNjcjN0L3ZhK2x1ZSE=", "[masked]SE="),
             (plain, "YXMzY3IzdC92YStsdWUh", "YX[masked]Uh"),
             (plain, "YWJzM2NyM3QvdmErbHVlIQ==", "YWJ[masked]IQ=="),
@@ -249,7 +253,7 @@ mod tests {
         }
     }
 
-    /// K23: names say what is a secret; a path only says where one is, and an author is no password.
+    /// K23: the name says what is a secret; a path only says where one is, and an author is no password.
     #[test]
     fn a_variables_name_says_whether_its_value_is_a_secret() {
         for name in [
@@ -279,7 +283,8 @@ mod tests {
         assert_eq!(secrets.mask(b"secret and more, secret"), b"[masked], [masked]");
     }
 
-    /// K23: from as many characters on as the service gives its tokens, and never within a word.
+    /// K23: a token is known from as many characters on as the service gives its tokens, and never within a
+    /// word.
     #[test]
     fn a_token_is_known_by_its_beginning_and_its_length() {
         let (short, whole) = (format!("ghp_{}", "a".repeat(19)), format!("ghp_{}", "a".repeat(20)));

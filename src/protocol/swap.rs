@@ -1,9 +1,10 @@
 //! What became of a compare-and-swap, and what a runner does about it.
 //!
-//! An attempt that says success has won. After any other answer the ref is read again, and only what it
-//! holds decides: [`reread`]. What may pass is tried again with the same expectation: [`try_again`]. Then
-//! each kind of swap has its own table: [`after_claim`], [`after_renewal`], [`after_end`]. Pure and total;
-//! the store, the runner and the model of the protocol call these same functions. Implements K11, K18, K31, K42 (the order).
+//! An attempt that reports success has won. After any other answer the ref is read again, and only what the
+//! ref then holds decides ([`reread`]). A swap that failed for a reason that may pass is tried again with the
+//! same expected value ([`try_again`]). Then each kind of swap has its own table: [`after_claim`],
+//! [`after_renewal`], [`after_end`]. Pure and total; the store, the runner and the model of the protocol call
+//! these same functions. Implements K11, K18, K31, K42 (the order).
 
 use super::id::ObjectId;
 use std::time::Duration;
@@ -11,36 +12,36 @@ use std::time::Duration;
 /// What became of a compare-and-swap (K11).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Swap {
-    /// The ref holds the new commit, or has it among its first-parent ancestors.
+    /// The ref holds the new commit, or one that has it among its first-parent ancestors.
     Won,
-    /// It does not. `tip` is what it holds instead; `None`: the ref is gone.
+    /// The ref holds another commit, or is gone.
     Lost {
-        /// What the ref was found to hold.
+        /// The commit that the ref was found to hold; `None` if the ref is gone.
         tip: Option<ObjectId>,
     },
-    /// The ref could not be read again after a swap without a verdict: retry with the same expectation.
+    /// Whether the swap succeeded is not known; the caller may retry with the same expected value.
     Unknown {
-        /// What stood in the way.
+        /// Why that is not known.
         cause: String,
     },
 }
 
-/// What a ref says that was read again after an attempt without success.
+/// What a ref that was read again says about an attempt that did not report success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reread {
     /// The attempt succeeded all the same.
     Won,
-    /// Nothing moved: the attempt's own failure counts.
+    /// The ref still holds the expected value: the attempt's own failure counts.
     Untouched,
-    /// Another runner was quicker.
+    /// Another writer moved the ref first.
     Lost,
 }
 
-/// Judges a ref that should have gone from `expected` to `new` and was found at `tip`. `is_beyond` says
-/// whether a commit has `new` among its first-parent ancestors; it is asked only where that matters.
+/// Judges a ref that should have moved from `expected` to `new` and was found at `tip`. `is_beyond(tip, new)`
+/// says whether `tip` has `new` among its first-parent ancestors; it is called only where the answer matters.
 ///
 /// # Errors
-/// Those of `is_beyond`.
+/// The errors of `is_beyond`.
 pub fn reread<E>(
     expected: Option<ObjectId>,
     new: Option<ObjectId>,
@@ -57,20 +58,20 @@ pub fn reread<E>(
     Ok(if is_beyond(tip, new)? { Reread::Won } else { Reread::Lost })
 }
 
-/// How often a swap is tried again that is worth a few attempts.
+/// How often a swap with [`Patience::Tries`] is tried again.
 const TRIES: u32 = 5;
 
-/// What swaps that may yet succeed are worth.
+/// How long a swap that may still succeed is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
-    /// A few attempts.
+    /// For a few attempts.
     Tries,
-    /// Attempts until that moment on the clock that counts suspend.
+    /// Until this moment, on the clock that counts suspend.
     Until(Duration),
 }
 
-/// Whether a swap that failed for a reason that may pass is tried again, and how long to wait before that.
-/// `tries` were made again already.
+/// Returns how long to wait before a swap that failed for a reason that may pass is tried again; `None` if it
+/// is given up. `tries` is how often it was tried again already.
 pub fn try_again(patience: Patience, tries: u32, now: Duration) -> Option<Duration> {
     let wait = Duration::from_millis(100 << tries.min(TRIES));
     let again = match patience {
@@ -83,13 +84,13 @@ pub fn try_again(patience: Patience, tries: u32, now: Duration) -> Option<Durati
 /// What a claim's verdict means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AfterClaim {
-    /// The branch is ours.
+    /// The branch is this runner's.
     Held,
-    /// It was deleted.
+    /// The branch was deleted.
     Gone,
     /// Another runner was quicker.
     LostRace,
-    /// Not known, and nothing is started.
+    /// Whether the claim succeeded is not known, so nothing is started.
     Unknown(String),
 }
 
@@ -108,9 +109,9 @@ pub fn after_claim(verdict: Swap) -> AfterClaim {
 pub enum AfterRenewal {
     /// The new lease counts.
     Held,
-    /// The old one is no longer the head: look at once whose that is.
+    /// The old lease is no longer the head: the runner looks at once whose the head is now.
     Look,
-    /// Not known; the old lease counts, and is given up in time.
+    /// Whether the renewal succeeded is not known; the old lease counts, and is given up in time.
     Unknown(String),
 }
 
@@ -126,11 +127,12 @@ pub fn after_renewal(verdict: Swap) -> AfterRenewal {
 /// What the verdict of an outcome, a stall or a recovery means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AfterEnd {
-    /// It is on the branch.
+    /// The commit is on the branch.
     Written,
-    /// The head is another one: judge from there. Never the same commit on another base.
+    /// The branch has another head, or none: the runner judges again from there, and never puts the same
+    /// commit on another base.
     JudgeAgain,
-    /// Not known. What was to be written is kept.
+    /// Whether the commit is on the branch is not known. What was to be written is kept.
     Unknown(String),
 }
 
@@ -143,20 +145,20 @@ pub fn after_end(verdict: Swap) -> AfterEnd {
     }
 }
 
-/// When a ref moves of several that are moved as one: a process that is killed between two moves leaves a branch that says
-/// what was taken, and never a ref that is gone and nothing on a branch that knows of it.
+/// The order in which refs move that change together: a process that is killed between two moves leaves a
+/// branch that says what was taken, and never a deleted ref that no branch knows of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Turn {
-    /// A branch is moved: what it says is what happened.
+    /// A branch moves: its new commit says what happened.
     Branch,
-    /// Another ref is put.
+    /// Another ref is written.
     Put,
-    /// A ref goes.
+    /// A ref is deleted.
     Deletion,
 }
 
 impl Turn {
-    /// That of the ref of this name, which is `put` or goes.
+    /// Returns the turn of the ref `name`, which is written if `put`, and deleted otherwise.
     pub fn of(name: &[u8], put: bool) -> Self {
         match put {
             false => Self::Deletion,

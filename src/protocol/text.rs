@@ -5,12 +5,12 @@
 
 use std::fmt::Write;
 
-/// The text with every control and direction character escaped; line feeds too.
+/// Returns the text with every control and direction character escaped, line feeds included.
 pub fn escape(raw: &[u8]) -> String {
     escape_keeping(raw, |_| false)
 }
 
-/// An error and what caused it, in one line.
+/// Returns an error and what caused it, in one line.
 pub fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -21,12 +21,12 @@ pub fn with_causes(error: &dyn std::error::Error) -> String {
     escape(text.as_bytes())
 }
 
-/// The same, keeping line feeds and tabs.
+/// Escapes a text as [`escape`] does, but keeps line feeds and tabs.
 pub fn escape_block(raw: &[u8]) -> String {
     escape_keeping(raw, |c| c == '\n' || c == '\t')
 }
 
-/// Bytes as lower-case hexadecimal digits.
+/// Returns bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut digits, byte| {
         let _ = write!(digits, "{byte:02x}");
@@ -34,24 +34,25 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// One word of a command that is shown to be pasted: a shell takes it as it is, whatever it holds.
+/// Returns one word of a command that is shown to be pasted: a shell reads it as exactly these bytes, unless
+/// they end in a line feed and would have to be escaped.
 pub fn shell_word(raw: &[u8]) -> String {
     let safe = escape(raw);
-    // What a command prints loses its last line feeds.
+    // A command substitution drops the last line feeds of its output.
     if safe.as_bytes() != raw && !raw.ends_with(b"\n") {
         return format!("\"$(printf '{}')\"", printf_format(raw));
     }
     shlex::try_quote(&safe).map_or_else(|_| safe.clone(), |quoted| quoted.into_owned())
 }
 
-/// The format that `printf` prints as these bytes; between single quotes it means nothing to a shell.
+/// Returns the format that `printf` prints as these bytes; between single quotes it means nothing to a shell.
 fn printf_format(raw: &[u8]) -> String {
     let mut format = String::with_capacity(raw.len() * 4);
     for chunk in raw.utf8_chunks() {
         for c in chunk.valid().chars() {
             match c {
                 '%' => format.push_str("%%"),
-                // An interactive shell looks for its history's mark even there.
+                // An interactive shell expands its history at a `!` even there.
                 '\'' | '\\' | '!' => push_octal(&mut format, &[c as u8]),
                 '-' if format.is_empty() => push_octal(&mut format, b"-"),
                 c if steers(c) => push_octal(&mut format, c.encode_utf8(&mut [0; 4]).as_bytes()),
@@ -69,8 +70,8 @@ fn push_octal(format: &mut String, bytes: &[u8]) {
     }
 }
 
-/// A branch's short name as the argument of a command that is shown to be pasted: one that looks like an option, or
-/// like another branch's full name, is named in full.
+/// Returns a branch's short name as the argument of a command that is shown to be pasted. A name that looks
+/// like an option, or like another branch's full name, is written in full.
 pub fn branch_word(short: &[u8]) -> String {
     match short.starts_with(b"-") || short.starts_with(b"refs/heads/") {
         true => shell_word(&[b"refs/heads/", short].concat()),
@@ -78,21 +79,22 @@ pub fn branch_word(short: &[u8]) -> String {
     }
 }
 
-/// The command that takes a ref away from where it is in the way, and keeps what it holds.
+/// Returns the command that moves a ref out of the way, to `refs/moved/`, which keeps what the ref holds.
 pub fn move_ref_away(name: &[u8]) -> String {
     let rest = name.strip_prefix(b"refs/").unwrap_or(name);
     let (word, to) = (shell_word(name), shell_word(&[b"refs/moved/", rest].concat()));
     format!("git update-ref {to} {word} && git update-ref --no-deref -d {word}")
 }
 
-/// The command that asks for a stalled branch again, of that remote or of this repository.
+/// Returns the command that asks for a stalled branch again, of this remote or, for `None` and `.`, of this
+/// repository.
 pub fn retry_call(branch: &[u8], remote: Option<&str>) -> String {
     let at =
         remote.filter(|name| *name != ".").map(|name| format!(" --remote {}", shell_word(name.as_bytes())));
     format!("git aynig retry{} {}", at.unwrap_or_default(), branch_word(branch))
 }
 
-/// Where a repository is, without what a URL says before an `@`, which may be a secret.
+/// Returns where a repository is, without the part of a URL before an `@`, which may be a secret.
 pub fn shown_url(url: &[u8]) -> String {
     let text = String::from_utf8_lossy(url);
     let Some((scheme, rest)) = text.split_once("://") else { return escape(url) };
@@ -101,9 +103,9 @@ pub fn shown_url(url: &[u8]) -> String {
     escape(format!("{scheme}://{host}{path}").as_bytes())
 }
 
-/// True for what is not shown but changes how a line is: control characters, and Unicode's formats (direction,
-/// joiners, fillers without width, tags) and separators of lines and paragraphs. Numbers' and verses' marks, which
-/// are formats too, can be seen, and stay.
+/// True for a character that is not shown but changes how a line is shown: control characters, Unicode's
+/// format characters (direction, joiners, fillers without width, tags), and separators of lines and
+/// paragraphs. The marks of numbers and verses, which are format characters too, can be seen, and stay.
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -131,8 +133,8 @@ fn escape_keeping(raw: &[u8], keep: fn(char) -> bool) -> String {
     safe
 }
 
-/// The last whole lines of a text that fit into `limit` bytes, escaped and indented by four spaces, so that
-/// none can be taken for a trailer, a divider or a comment.
+/// Returns the last whole lines of a text that fit into `limit` bytes, escaped and indented by four spaces,
+/// so that none can be taken for a trailer, a divider or a comment.
 pub fn tail_block(raw: &[u8], limit: usize) -> String {
     let from = raw.len().saturating_sub(limit);
     let mut tail = &raw[from..];
@@ -140,11 +142,11 @@ pub fn tail_block(raw: &[u8], limit: usize) -> String {
         && let Some(end) = tail.iter().position(|b| *b == b'\n')
         && end + 1 < tail.len()
     {
-        // No block begins with the line feed that is left.
+        // The line feed that is left is trimmed in the end: no block begins with one.
         tail = &tail[end..];
     }
     let safe = escape_block(tail);
-    // Escaped, a line may be four times as long. The last one is there in any case.
+    // Escaped, a line may be four times as long. The last line is kept in any case.
     let mut room = limit * 2;
     let mut last = Vec::new();
     for line in safe.trim_end().lines().rev().map(str::trim_end) {
@@ -172,7 +174,7 @@ mod tests {
         assert_eq!(shown("/srv/\u{1b}[2Jx"), "/srv/\\x1b[2Jx");
     }
 
-    /// K36: the class, not those that were thought of.
+    /// K36: the whole class of such characters, not only those that come to mind.
     #[test]
     fn what_steers_a_line_is_escaped() {
         for c in [
@@ -245,7 +247,7 @@ mod tests {
         assert_eq!(tail_block(long.as_bytes(), 20), "    bbbbbbbb\n    cccccccc");
     }
 
-    /// K23: of a line that is longer than the limit its end is there.
+    /// K23: of a line that is longer than the limit, the end is kept.
     #[test]
     fn a_tail_of_one_long_line_is_the_end_of_that_line() {
         assert_eq!(tail_block(b"aaaaaaabc\n", 4), "    abc");
@@ -253,7 +255,7 @@ mod tests {
         assert_eq!(tail_block(b"", 4), "");
     }
 
-    /// K23: what is long once it is escaped takes no place of what was said after it.
+    /// K23: a line that is long once it is escaped takes no room from the lines after it.
     #[test]
     fn a_tail_keeps_its_last_lines_whatever_stood_before_them() {
         let noise = [0x1b; 10];

@@ -1,8 +1,9 @@
 //! The messages of the commits that move a branch: claim, renewal, outcome, stall, recovery.
 //!
-//! Each is built from values alone, so that the runner and a model of it share them. Every message
-//! carries something unique (the run's or the recovery's id) and tells its whole story (trigger, hop),
-//! so that nothing has to read history. Implements K8-K10, K20, K23, K27, K29 (its trailers), K47 (what is heard again).
+//! Each message is built from values alone, so that the runner and the model of the protocol share the code.
+//! Every message carries something unique (the run's or the recovery's id) and tells its whole story
+//! (trigger, hop), so that nothing has to read history. Implements K8-K10, K20, K23, K27, K29 (its trailers),
+//! K47 (what is heard again).
 
 use super::body_line::body_said;
 use super::complete::Stall;
@@ -20,29 +21,29 @@ use super::message::{Message, Trailer};
 use super::name::{CANCELED, STALLED, StateName, WORKING};
 use super::waits::{AFTER, NOT_BEFORE};
 
-/// What stays the same for the whole of one run.
+/// The values that stay the same for the whole of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// UUID v4.
+    /// The run's id, a UUID v4.
     pub id: String,
-    /// The dialect of what it answers.
+    /// The dialect of the trigger.
     pub dialect: Dialect,
-    /// The runner's id.
+    /// The id of the runner that executes the run.
     pub runner_id: String,
-    /// The state that is answered.
+    /// The state that the run answers.
     pub state: StateName,
-    /// The commit that is answered.
+    /// The commit that the run answers.
     pub trigger: ObjectId,
-    /// The dispatch count that the lease carries: the trigger's and one more.
+    /// The dispatch count that the lease carries: the trigger's plus one.
     pub hop: u32,
     /// The lease's length in seconds.
     pub lease_seconds: u64,
-    /// The remote, in remote mode.
+    /// The name of the remote; `None` outside of remote mode.
     pub remote: Option<String>,
 }
 
 impl Dialect {
-    /// A trailer that the runner manages.
+    /// Returns a trailer that the runner manages, with its key as this dialect spells it.
     pub fn trailer(self, key: Key, value: impl ToString) -> Trailer {
         Trailer { key: key.of(self).into(), value: value.to_string().into_bytes() }
     }
@@ -53,7 +54,7 @@ impl Run {
         self.remote.as_ref().map(|name| self.dialect.trailer(SOURCE, format!("git:{name}")))
     }
 
-    /// The lease's message (K10). `trigger` is the message of the commit that is answered.
+    /// Returns the lease's message (K10). `trigger` is the message of the commit that the run answers.
     pub fn lease(&self, trigger: &Message) -> Message {
         let trailer = |key, value: &dyn ToString| self.dialect.trailer(key, value.to_string());
         let mut trailers = vec![
@@ -71,7 +72,7 @@ impl Run {
         Message::new(format!("aynig: working on {}", self.state), "", trailers)
     }
 
-    /// What outcome and stall both carry (K27).
+    /// Returns the trailers that an outcome and a stall both carry (K27).
     pub fn trailers(&self) -> Vec<Trailer> {
         let trailer = |key, value: &dyn ToString| self.dialect.trailer(key, value.to_string());
         let mut trailers = vec![
@@ -84,7 +85,7 @@ impl Run {
         trailers
     }
 
-    /// The outcome's message (K20): `lease` is the message of the lease that it ends.
+    /// Returns the outcome's message (K20). `lease` is the message of the lease that the outcome ends.
     pub fn outcome(&self, declared: &Declaration, lease: &Message) -> Message {
         let mut own = self.trailers();
         if declared.keep_trailers {
@@ -93,8 +94,8 @@ impl Run {
         declared.message(self.dialect, &own)
     }
 
-    /// The message of a run that failed (K23). `lease` is the message of the lease that it ends, `details` text that was
-    /// made safe already.
+    /// Returns the message of the `stalled` commit of a run that failed (K23). `lease` is the message of the
+    /// lease that the commit ends, `details` text that was already made safe.
     pub fn stalled(&self, why: &Stall, details: &str, lease: &Message) -> Message {
         let dialect = self.dialect;
         let mut trailers = vec![dialect.trailer(STATE, STALLED), dialect.trailer(STALLED_RUN, &self.id)];
@@ -108,7 +109,8 @@ impl Run {
     }
 }
 
-/// The message that recovers an expired lease (K8): everything is copied from the lease.
+/// Returns the message that recovers an expired lease (K8): all that it says of the run is copied from the
+/// lease.
 pub fn recovered(lease: &Event, recovery_id: &str, details: &str) -> Message {
     let dialect = lease.dialect;
     let mut trailers = vec![dialect.trailer(STATE, STALLED)];
@@ -121,8 +123,8 @@ pub fn recovered(lease: &Event, recovery_id: &str, details: &str) -> Message {
     Message::new(format!("aynig: {} stalled: lease expired", first_line(state)), details, trailers)
 }
 
-/// The message that takes a lease away by hand, or for a pause. It carries no run id: with it the run would take it
-/// for its own outcome (K22).
+/// Returns the message that takes a lease away for `cancel` or for a pause. It carries no run id: with one,
+/// the run would take the commit for its own outcome (K22).
 pub fn canceled(lease: &Event, recovery_id: &str, details: &str, paused_by: Option<MessageId>) -> Message {
     let dialect = lease.dialect;
     let mut trailers = vec![dialect.trailer(STATE, CANCELED)];
@@ -134,11 +136,13 @@ pub fn canceled(lease: &Event, recovery_id: &str, details: &str, paused_by: Opti
     Message::new(format!("aynig: {} canceled", first_line(state)), details, trailers)
 }
 
-/// A trigger's event once more, as written by a person: nothing that the runner manages is kept but what it heard.
-/// What it waited for came, and what it asked was answered.
+/// Returns the message that asks for a trigger again, as a person would write it. Of the trailers that the
+/// runner manages only heard messages and conflicts are kept. Waits and the question are left out: what the
+/// trigger waited for has come, and what it asked was answered.
 pub fn retried(state: &StateName, trigger: &Event, hop: Option<u32>) -> Message {
     let dialect = trigger.dialect;
-    // What is to land is made anew: its target may have moved since.
+    // A landing candidate becomes a request again, so that a new one is made: the target may have moved
+    // since.
     let land = StateName::new(LAND).ok().filter(|_| Candidate::of(trigger).is_some());
     let state = land.as_ref().unwrap_or(state);
     let mut trailers = vec![dialect.trailer(STATE, state)];
@@ -153,7 +157,7 @@ pub fn retried(state: &StateName, trigger: &Event, hop: Option<u32>) -> Message 
     Message::new(subject, body_said(trigger), trailers)
 }
 
-/// Copies trailers that are readable text.
+/// Copies the trailers of these keys, where their values are readable text.
 fn copy(from: &Event, keys: &[Key], into: &mut Vec<Trailer>) {
     for key in keys {
         into.extend(from.text(*key).map(|value| from.dialect.trailer(*key, first_line(value))));
@@ -192,7 +196,8 @@ mod tests {
         Event::of(message(trailers)).unwrap()
     }
 
-    /// Subject, body and trailers, as they are read again from what would be committed (K2).
+    /// Returns subject, body and trailers as they are read back from the message that would be committed
+    /// (K2).
     fn read(message: &Message) -> (String, String, Vec<(String, String)>) {
         let text = |raw: &[u8]| String::from_utf8(raw.to_vec()).unwrap();
         let message = Message::parse(&message.render().unwrap());
@@ -225,7 +230,7 @@ mod tests {
         says(&run(Dialect::Dwp, Some("origin")).lease(&trigger), "aynig: working on build", "", &remote);
     }
 
-    /// K20, K27, K30: what the lease carried comes along only where that was asked for.
+    /// K20, K27, K30: the lease's workflow trailers are copied only where the declaration asks for it.
     #[test]
     fn an_outcome_tells_the_whole_story_and_keeps_trailers_where_asked() {
         let run = run(Dialect::Dwp, Some("origin"));
@@ -266,7 +271,7 @@ mod tests {
         says(&unfilled, "aynig: build stalled: worktree: disk full", "", &trailers);
     }
 
-    /// K8: with what the lease says of itself, and no more; it need not say anything.
+    /// K8: a recovery says of the run what the lease says, which may be nothing, and no more.
     #[test]
     fn a_recovery_copies_what_the_lease_says_and_is_unlike_every_other() {
         let lease = event(&[
@@ -295,7 +300,7 @@ mod tests {
         says(&bare, "aynig: run stalled: lease expired", "", &trailers);
     }
 
-    /// K22: with a run id the run would take it for its own outcome.
+    /// K22: with a run id, the run would take the commit for its own outcome.
     #[test]
     fn a_cancellation_carries_no_run_id() {
         let lease = [("aynig-state", "working"), ("aynig-origin-state", "build"), ("aynig-run-id", "r1")];
@@ -310,7 +315,7 @@ mod tests {
         assert_eq!(read(&bare).0, "aynig: run canceled");
     }
 
-    /// K47: a run that is asked for again hears the same, and its outcome is no message.
+    /// K47: a run that is asked for again hears the same messages, and its outcome carries none of them.
     #[test]
     fn what_a_trigger_brings_is_copied_by_all_that_may_lead_to_it_again() {
         let id = "0192f0a0-1234-7abc-8def-0123456789ab";
@@ -338,7 +343,8 @@ mod tests {
         assert_eq!(kept.map(|key| of(&outcome, key)), [0; 6]);
     }
 
-    /// K9, K4a: as a person would write it again, with nothing of the run that answered it.
+    /// K9, K4a: a retry is what a person would write again, with nothing of the run that answered the
+    /// trigger.
     #[test]
     fn a_retry_keeps_the_triggers_body_and_its_own_trailers_alone() {
         let trigger = event(&[

@@ -1,8 +1,8 @@
-//! What runs cost: tokens, dollars, models, as `dwp-usage` trailers say it.
+//! What runs use and cost: tokens, dollars, models, as `dwp-usage` trailers say it.
 //!
-//! One trailer for each model: `dwp-usage: input=.. output=.. cost-usd=.. model=.. provider=..`, and all of them
-//! count. Dollars are exact decimals, held as millionths: what is added up a thousand times is what was said. Implements
-//! K54 (the values).
+//! One trailer for each model: `dwp-usage: input=.. output=.. cost-usd=.. model=.. provider=..`, and all of
+//! them count. Dollars are exact decimals, held as millionths, so that a sum of a thousand amounts is exact
+//! too. Implements K54 (the values).
 
 use super::dialect::{Dialect, USAGE};
 use super::message::{Message, Trailer};
@@ -10,7 +10,7 @@ use std::fmt;
 use std::fmt::Write;
 use std::str::FromStr;
 
-/// Most models that one commit's usage is told by; the rest counts as one more, without a name.
+/// Most models that the usage of one commit is split into; the rest counts as one more, without a name.
 pub const MODELS_MAX: usize = 16;
 /// Longest name of a model or provider, in characters.
 pub const NAME_MAX: usize = 200;
@@ -19,7 +19,7 @@ pub const NAME_MAX: usize = 200;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Usd(u64);
 
-/// Why a text is no amount.
+/// The error for a text that is not an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadAmount;
 
@@ -32,17 +32,17 @@ impl fmt::Display for BadAmount {
 impl std::error::Error for BadAmount {}
 
 impl Usd {
-    /// So many millionths of a dollar.
+    /// Returns the amount of so many millionths of a dollar.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
-    /// Millionths of a dollar.
+    /// Returns the amount in millionths of a dollar.
     pub const fn micros(self) -> u64 {
         self.0
     }
 
-    /// Both together; the most there is where that is more.
+    /// Returns the sum of both amounts, or the highest amount there is where the sum overflows.
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
@@ -50,7 +50,8 @@ impl Usd {
 
 impl FromStr for Usd {
     type Err = BadAmount;
-    /// Reads a decimal number, with an exponent too, as JSON writes it. What is less than a millionth counts as one.
+    /// Reads a decimal number, with an exponent too, as JSON writes it. A part of a millionth counts as a
+    /// whole one.
     fn from_str(text: &str) -> Result<Self, BadAmount> {
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().map_err(|_| BadAmount)?),
@@ -83,7 +84,7 @@ impl FromStr for Usd {
 }
 
 impl fmt::Display for Usd {
-    /// With at least two decimals, and no more than it has.
+    /// Writes at least two decimals, and beyond those no trailing zeros.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fraction = format!("{:06}", self.0 % 1_000_000);
         let shown = fraction.trim_end_matches('0').len().max(2);
@@ -98,16 +99,16 @@ pub struct Usage {
     pub input: u64,
     /// Tokens that were written.
     pub output: u64,
-    /// What it cost, where that was said.
+    /// What the usage cost, where that was said.
     pub cost: Option<Usd>,
     /// The model's name.
     pub model: Option<String>,
-    /// Who provides it.
+    /// The provider of the model.
     pub provider: Option<String>,
 }
 
 impl Usage {
-    /// Counts another's tokens and cost to these; the names stay.
+    /// Adds the tokens and the cost of another usage to these; the names stay.
     pub fn add(&mut self, other: &Usage) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
@@ -122,7 +123,7 @@ impl Usage {
         *self == Self::default()
     }
 
-    /// The trailer's value.
+    /// Returns the trailer's value.
     pub fn value(&self) -> String {
         let mut value = format!("input={} output={}", self.input, self.output);
         if let Some(cost) = self.cost {
@@ -136,7 +137,7 @@ impl Usage {
         value
     }
 
-    /// The trailer.
+    /// Returns the trailer.
     pub fn trailer(&self) -> Trailer {
         Dialect::Dwp.trailer(USAGE, self.value())
     }
@@ -159,7 +160,7 @@ impl Usage {
     }
 }
 
-/// What one commit says was used, one a model.
+/// Returns what one commit says was used, one entry for each model and provider.
 pub fn usage_of(message: &Message) -> Vec<Usage> {
     let mut all = Vec::new();
     for key in Dialect::ALL.map(|dialect| USAGE.of(dialect)) {
@@ -170,7 +171,8 @@ pub fn usage_of(message: &Message) -> Vec<Usage> {
     all
 }
 
-/// Counts usage to what is there of the same model and provider.
+/// Adds usage to the entry of the same model and provider, or, beyond [`MODELS_MAX`] entries, to the one
+/// without a name.
 pub fn tally(all: &mut Vec<Usage>, one: Usage) {
     if one.is_empty() {
         return;
@@ -185,14 +187,14 @@ pub fn tally(all: &mut Vec<Usage>, one: Usage) {
     }
 }
 
-/// All of it together, without names.
+/// Returns the sum of all usage, without names.
 pub fn total<'a>(all: impl IntoIterator<Item = &'a Usage>) -> Usage {
     let mut total = Usage::default();
     all.into_iter().for_each(|one| total.add(one));
     total
 }
 
-/// A name as one word: what is no printable ASCII, blanks and `%` are written as `%XX`.
+/// Returns a name as one word: what is no printable ASCII, blanks and `%` are written as `%XX`.
 fn one_word(name: &str) -> String {
     let mut word = String::new();
     for c in name.chars().take(NAME_MAX) {
@@ -263,7 +265,7 @@ mod tests {
         assert_eq!(Usd::from_micros(u64::MAX).plus(third), Usd::from_micros(u64::MAX));
     }
 
-    /// K54: one trailer a model, and the same models are added up.
+    /// K54: one trailer for each model, and usage of the same model is added up.
     #[test]
     fn usage_reads_as_it_was_written_and_adds_up() {
         let one = Usage {

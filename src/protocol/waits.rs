@@ -1,7 +1,7 @@
-//! What a head waits for besides a command: an hour (`dwp-not-before`), other branches (`dwp-after`).
+//! What a head waits for besides a command: a moment (`dwp-not-before`), other branches (`dwp-after`).
 //!
-//! A head whose wait can't be read is not dispatched, and that is said: its author wanted a wait. In the
-//! dialect `aynig` these trailers mean the same. Implements K51, K52 (reading).
+//! A head whose wait can't be read is not dispatched, and that is reported: its author wanted a wait. In the
+//! dialect `aynig` these trailers have the same names and mean the same. Implements K51, K52 (reading).
 
 use super::event::Event;
 use super::name::StateName;
@@ -17,7 +17,8 @@ pub const AFTER_MAX: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadTime(pub Vec<u8>);
 
-/// The moment before which this head is not dispatched, in seconds since 1970; `None` where it names none.
+/// Returns the moment before which this head is not dispatched, in seconds since 1970; `None` where it names
+/// none.
 pub fn not_before(event: &Event) -> Option<Result<i64, BadTime>> {
     let raw = event.message.last(NOT_BEFORE)?;
     let read = std::str::from_utf8(raw).ok().and_then(parse_time);
@@ -45,7 +46,7 @@ pub fn parse_time(text: &str) -> Option<i64> {
         2 => 28,
         _ => return None,
     };
-    // A leap second is the next one's first.
+    // The second 60, a leap second, counts as the first of the next minute.
     if !(1..=longest).contains(&day) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
@@ -61,7 +62,7 @@ pub fn parse_time(text: &str) -> Option<i64> {
     Some(time - offset(zone)? + up)
 }
 
-/// A moment as people and programs read it; the seconds where it is in no year of four digits.
+/// Returns a moment as people and programs read it; outside the years 1970 to 9999, the plain seconds.
 pub fn show_time(seconds: i64) -> String {
     let moment = u64::try_from(seconds).ok().filter(|seconds| *seconds < 253_402_300_800);
     let moment = moment.map(|seconds| std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds));
@@ -84,9 +85,9 @@ fn offset(zone: &[u8]) -> Option<i64> {
     }
 }
 
-/// Days since 1970 of a day of the Gregorian calendar.
+/// Returns the days from 1970 to a day of the Gregorian calendar.
 fn days(year: i64, month: i64, day: i64) -> i64 {
-    // The year begins in March, so that its last day is the one that comes and goes.
+    // The year is counted from March on, so that a leap day is its last day.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let era = year.div_euclid(400);
     let of_era = year - era * 400;
@@ -103,17 +104,17 @@ pub struct Want {
     pub state: StateName,
 }
 
-/// What a head waits for.
+/// The branches that a head waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct After {
-    /// The branches and their states: all of them.
+    /// The branches and the states that they must have, all of them.
     pub wants: Vec<Want>,
-    /// What can't be read, as it was written; with one such the head is not dispatched.
+    /// Trailers that can't be read, as they were written; a head with one is not dispatched.
     pub unreadable: Vec<Vec<u8>>,
 }
 
 impl After {
-    /// What this head waits for. All its trailers count, an exception to K3.
+    /// Returns what this head waits for. All `dwp-after` trailers count, an exception to K3.
     pub fn of(event: &Event) -> Self {
         let mut after = Self::default();
         for raw in event.message.all(AFTER) {
@@ -127,14 +128,14 @@ impl After {
         after
     }
 
-    /// True where the head waits for nothing of this sort.
+    /// True where the head waits for no branch.
     pub fn is_empty(&self) -> bool {
         self.wants.is_empty() && self.unreadable.is_empty()
     }
 }
 
 fn read_want(raw: &[u8]) -> Option<Want> {
-    // A branch's name may have one, and a state's has none.
+    // The name of a branch may have a `=`, the name of a state may not.
     let at = raw.iter().rposition(|b| *b == b'=')?;
     let branch = &raw[..at];
     let branch = branch.strip_prefix(b"refs/heads/").unwrap_or(branch);
@@ -195,7 +196,7 @@ mod tests {
         }
     }
 
-    /// K51: a wait that can't be read is one.
+    /// K51: a wait that can't be read is still a wait.
     #[test]
     fn a_head_says_until_when_or_what_it_says_instead() {
         assert_eq!(not_before(&event(&[("dwp-state", "a")])), None);
@@ -229,7 +230,7 @@ mod tests {
             let _ = (parse_time(&text), parse_time(&digits));
         }
 
-        /// As another library counts them.
+        /// Moments are counted as another library counts them.
         #[test]
         fn moments_are_counted_as_elsewhere(seconds in 0u64..250_000_000_000) {
             let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);

@@ -1,10 +1,11 @@
 //! Driving a governed run to its end, with everything that is not lifecycle left to the caller.
 //!
-//! [`run_loop`] initializes, assigns, writes bundles, accepts, rejects and asks for approvals through the
-//! boundary alone ([`crate::governed`]); who goes next, how a worker is called and whether a gate is approved
-//! say the caller's [`Callbacks`]. One turn at a time; each pass begins with the state on disk, so a loop
-//! that was killed is started again and goes on. Prints nothing, ends no process, knows no worker. Events are
-//! told when what they tell of is on disk, before anything else is done. Implements G9.
+//! [`run_loop`] initializes, assigns, writes bundles, accepts, rejects and asks for approvals only through
+//! the public functions of [`crate::governed`]. The caller's [`Callbacks`] decide who goes next, how a worker
+//! is called and whether a gate is approved. There is one turn at a time, and each pass begins with the state
+//! on disk, so a loop that was killed can be started again and goes on. The loop prints nothing, ends no
+//! process and knows no worker. An event is reported as soon as what it reports is on disk, before anything
+//! else is done. Implements G9.
 
 mod report;
 
@@ -21,27 +22,27 @@ use serde_json::Value;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-/// What a callback failed with; its text is reported.
+/// The error of a callback; its text is reported.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// A turn that a worker is to be given.
+/// A turn for a worker to do.
 #[derive(Debug)]
 pub struct Dispatch<'a> {
-    /// The project.
+    /// The root of the project.
     pub root: &'a Root,
-    /// Its configuration.
+    /// The project's configuration.
     pub config: &'a Config,
-    /// The state with the turn in it.
+    /// The state, which includes the turn.
     pub state: &'a State,
-    /// The turn.
+    /// The turn to do.
     pub turn: &'a Turn,
-    /// The folder of its bundle.
+    /// The folder of the turn's bundle.
     pub bundle_path: &'a Path,
-    /// Where its result is staged, below the root; the loop writes what is returned there.
+    /// Where the turn's result is staged, below the root; the loop writes the result that is returned there.
     pub staging_path: PathBuf,
 }
 
-/// What came of a dispatch.
+/// What a worker made of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Dispatched {
     /// A result, to be accepted.
@@ -52,40 +53,42 @@ pub enum Dispatched {
     Reject(String),
     /// Nothing can be done without a person: the run is blocked on `dispatch:<detail>`.
     Blocked(String),
-    /// The run was blocked meanwhile, for this reason, and its state says on what: the loop ends.
+    /// The run was blocked meanwhile, for this reason, and the state on disk says on what: the loop ends.
     BlockedAlready(String),
 }
 
-/// What the loop asks its caller.
+/// What the loop asks of its caller.
 pub trait Callbacks {
-    /// Who goes next; `None` ends the loop. `state.next_recommended_role()` is what the last turn proposed.
+    /// Returns the role that goes next; `None` ends the loop. `state.next_recommended_role()` is what the
+    /// last turn proposed.
     fn select_role(&mut self, state: &State, config: &Config) -> Result<Option<String>, Failure>;
 
     /// Has a worker do a turn. A failure leaves the turn assigned, and ends the loop.
     fn dispatch(&mut self, dispatch: &Dispatch<'_>) -> Result<Dispatched, Failure>;
 
-    /// Whether what is pending is approved; no ends the loop.
+    /// Returns whether the pending gate is approved; `false` ends the loop.
     fn approve_gate(&mut self, kind: GateKind, state: &State) -> Result<bool, Failure>;
 
-    /// Is told what happened; a failure is noted and changes nothing.
+    /// Receives what happened; a failure is noted and changes nothing.
     fn on_event(&mut self, event: &LoopEvent) -> Result<(), Failure> {
         let _ = event;
         Ok(())
     }
 
-    /// Is told what an acceptance left, before the next assignment; a failure is noted and changes nothing.
+    /// Receives what an acceptance left, before the next assignment; a failure is noted and changes nothing.
     fn after_accept(&mut self, turn: &Turn, accepted: &Accepted) -> Result<(), Failure> {
         let _ = (turn, accepted);
         Ok(())
     }
 
-    /// Is given what an operation refused and the loop stops for; the report has its words.
+    /// Receives the error for which the loop stops because an operation refused to go on; the report has the
+    /// error's text.
     fn on_refusal(&mut self, error: GovernedError) {
         let _ = error;
     }
 }
 
-/// The stage that a result failed at and what is wrong with it, where its worker may do the turn again.
+/// Returns the stage at which a result failed and what is wrong with it, if its worker may do the turn again.
 pub(crate) fn fault(error: &GovernedError) -> Option<(&'static str, Vec<String>)> {
     if let GovernedError::InvalidResult(validation) = error {
         let stage = validation.stage.map_or("schema", |stage| stage.name());
@@ -98,17 +101,17 @@ pub(crate) fn fault(error: &GovernedError) -> Option<(&'static str, Vec<String>)
     is_its.then(|| ("protocol", vec![error.to_string()]))
 }
 
-/// How long a loop goes on.
+/// The options of a loop.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LoopOptions {
-    /// Most turns that are accepted; `run_loop.max_turns` of the configuration by default, else 50.
+    /// Most turns that the loop accepts; by default `run_loop.max_turns` of the configuration, else 50.
     pub max_turns: Option<u64>,
-    /// A result that is invalid is rejected, and its turn done again while it may be; without it the loop ends, and
-    /// the turn is the caller's to reject.
+    /// If true, an invalid result is rejected, and its turn done again while that is allowed. If false, the
+    /// loop ends, and the turn is the caller's to reject.
     pub reject_invalid: bool,
 }
 
-/// Drives a run until it is completed, blocked, held, stopped, or has had its turns.
+/// Drives a run until it is completed, blocked or held, the caller stops it, or the loop has had its turns.
 pub fn run_loop(
     root: &Root,
     config: &Config,
@@ -152,13 +155,13 @@ impl Driver<'_> {
         self.report.errors.push(error.to_string());
     }
 
-    /// Notes an error and gives the reason to stop for.
+    /// Notes an error and returns the reason to stop for.
     fn stop<T>(&mut self, reason: StopReason, error: impl std::fmt::Display) -> Result<T, StopReason> {
         self.note(error);
         Err(reason)
     }
 
-    /// Notes what an operation refused and gives the reason to stop for.
+    /// Notes what an operation refused and returns the reason to stop for.
     fn refused<T>(&mut self, reason: StopReason, error: GovernedError) -> Result<T, StopReason> {
         self.note(&error);
         self.callbacks.on_refusal(error);
@@ -201,7 +204,7 @@ impl Driver<'_> {
         self.report
     }
 
-    /// One look at the state, and what it asks for.
+    /// Looks at the state once, and does what it asks for.
     fn pass(&mut self) -> Step {
         let state = self.load()?;
         match state.status() {
@@ -323,7 +326,7 @@ impl Driver<'_> {
                 Ok(())
             }
             Err(error @ GovernedError::Conflict { .. }) => self.conflicted(turn, error),
-            // What a worker did wrong, it may do again.
+            // A worker may do again what it did wrong.
             Err(error) => match fault(&error).filter(|_| self.rejects) {
                 Some((stage, errors)) => {
                     let reason = errors.first().cloned().unwrap_or_default();
@@ -337,7 +340,8 @@ impl Driver<'_> {
         }
     }
 
-    /// A conflict is tried again from the workspace as it is now, until it asks for a person.
+    /// Has a conflicting turn done again from the workspace as it is now, until the run is blocked and waits
+    /// for a person.
     fn conflicted(&mut self, turn: &Turn, error: GovernedError) -> Step {
         self.tell(LoopEvent::TurnConflicted { turn: turn.clone() });
         let reason = error.to_string();

@@ -1,4 +1,4 @@
-//! What a loop tells: why it stopped, what was done, and what happened on the way.
+//! What a loop reports: why it stopped, what was done, and what happened on the way.
 
 use crate::governed::{GateKind, State, Turn};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde::Serialize;
 pub enum StopReason {
     /// The run is completed.
     Completed,
-    /// The run is blocked, or an operation refused to go on.
+    /// The run is blocked, an operation refused to go on, or `approve_gate` failed.
     Blocked,
     /// A gate was not approved.
     GateHeld,
@@ -18,7 +18,7 @@ pub enum StopReason {
     MaxTurnsReached,
     /// A turn was rejected once too often, and the run waits for a person.
     RejectExhausted,
-    /// A callback failed; the turn stays assigned.
+    /// `select_role` or `dispatch` failed, or a result could not be staged; a turn that is assigned stays so.
     DispatchError,
     /// The run could not be initialized.
     InitFailed,
@@ -27,7 +27,7 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// Its name in reports.
+    /// Returns the reason's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -53,37 +53,37 @@ pub enum LoopEvent {
     },
     /// A turn was accepted.
     TurnAccepted {
-        /// The turn, as it was.
+        /// The turn, as it was when it was dispatched.
         turn: Turn,
     },
     /// A turn was rejected.
     TurnRejected {
         /// The turn, as it is now.
         turn: Turn,
-        /// It was once too often.
+        /// Whether it was rejected once too often.
         escalated: bool,
     },
     /// A turn conflicted with others.
     TurnConflicted {
-        /// The turn, as it was.
+        /// The turn, as it was when it was dispatched.
         turn: Turn,
     },
     /// A gate awaits approval.
     GatePaused {
-        /// Which.
+        /// The kind of the gate.
         kind: GateKind,
     },
     /// A gate was approved.
     GateApproved {
-        /// Which.
+        /// The kind of the gate.
         kind: GateKind,
     },
     /// A gate was not approved.
     GateHeld {
-        /// Which.
+        /// The kind of the gate.
         kind: GateKind,
     },
-    /// The loop ends with the run blocked or refused.
+    /// The loop ends with the run blocked, or because an operation refused to go on.
     Blocked,
     /// The loop ends with the run completed.
     Completed,
@@ -92,7 +92,7 @@ pub enum LoopEvent {
 }
 
 impl LoopEvent {
-    /// Its name in reports.
+    /// Returns the event's name in reports.
     pub fn name(&self) -> &'static str {
         match self {
             Self::TurnAssigned { .. } => "turn_assigned",
@@ -112,24 +112,24 @@ impl LoopEvent {
 /// One attempt at a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TurnRecord {
-    /// The role.
+    /// The role that had the turn.
     pub role: String,
-    /// The turn; the same for each of its attempts.
+    /// The turn's id; the same for each of its attempts.
     pub turn_id: String,
     /// The attempt, from 1.
     pub attempt: u64,
-    /// It was accepted.
+    /// Whether the attempt was accepted.
     pub accepted: bool,
-    /// Why it was not.
+    /// Why the attempt was not accepted.
     pub reason: Option<String>,
 }
 
 /// What a loop did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopReport {
-    /// Why it stopped.
+    /// Why the loop stopped.
     pub stop_reason: StopReason,
-    /// The state at its end; `None` where it can't be read.
+    /// The state when the loop ended; `None` where it can't be read.
     pub state: Option<State>,
     /// How many turns were accepted.
     pub turns_executed: u64,

@@ -2,8 +2,8 @@
 //!
 //! `tick` makes one from a claim and a slot and moves it through the rest of the contract's steps:
 //! [`ActiveRun::run`] (`supervise`), [`ActiveRun::check_head`] (`head`), [`ActiveRun::swap`] (`complete`).
-//! Filling the slot is part of the run: it is bounded, the lease is renewed meanwhile, and it ends where the run is
-//! not wanted any more. Implements K14, K17, K18.
+//! Filling the slot is part of the run: it has a time limit, the lease is renewed meanwhile, and it is
+//! stopped when the run is no longer wanted. Implements K14, K17, K18.
 
 use super::heard;
 use super::lease::Claim;
@@ -28,7 +28,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How often a signal is looked for while the slot is filled.
+/// How often the runner checks for a signal while the slot is filled.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The command that is to be started, and the copy of `.aynig/` that it is started from.
@@ -49,20 +49,21 @@ pub(super) struct ActiveRun<'a> {
     pub dir: PathBuf,
     pub logs: Logs,
     pub declared: Declarations,
-    /// What the run used, one a model, once its command has ended (K54).
+    /// What the run used, one entry per model; known once its command has ended (K54).
     pub usage: Vec<Usage>,
     pub started: Instant,
     /// The command's own state event, once it was seen on the branch (K22).
     pub own_event: Option<ObjectId>,
-    /// A process still holds the command's output, now that the command has ended.
+    /// True where a process still holds the command's output open after the command has ended.
     pub held_open: bool,
     /// The signal that the runner was asked to stop with.
     pub interrupted: Option<i32>,
-    /// The slot's HEAD that was found unfit for the branch, and the lease that it was looked at on (K29).
+    /// The slot's HEAD that was found unfit for the branch, and the lease at that time, so that the same pair
+    /// is not judged again (K29).
     pub passed_over: Option<(ObjectId, ObjectId)>,
-    /// How many verbs its command has handed over.
+    /// How many verbs the command has handed over to the runner.
     pub handed: usize,
-    /// The lock that says that a runner is at work on this run.
+    /// The lock that tells other processes that a runner is at work on this run.
     alive: Option<Flock<File>>,
 }
 
@@ -71,7 +72,7 @@ fn stopped(why: &str) -> RunnerError {
 }
 
 impl<'a> ActiveRun<'a> {
-    /// A run that begins now.
+    /// Creates a run that begins now, and names it in the report.
     pub(super) fn new(
         runner: &'a Runner<'a>,
         branch: &'a RefName,
@@ -81,7 +82,7 @@ impl<'a> ActiveRun<'a> {
     ) -> Self {
         report.claimed = Some(claim.run.id.clone());
         let dir = runner.run_dir(&claim.run.id);
-        // As they are named until they are made.
+        // The names that the log files of a first run have; the files do not exist yet.
         let logs = logs::paths(&logs::folder(runner.repo).0, claim.run.trigger, 1);
         Self {
             runner,
@@ -104,28 +105,29 @@ impl<'a> ActiveRun<'a> {
         }
     }
 
-    /// The run's id.
+    /// Returns the run's id.
     pub(super) fn run_id(&self) -> &str {
         &self.claim.run.id
     }
 
-    /// How long its command has been running, or its preparation before that.
+    /// Returns how long the command has been running; before its start, how long its preparation has.
     pub(super) fn took(&self) -> Duration {
         self.runner.clock.instant() - self.started
     }
 
-    /// What the slot's record says of this run.
+    /// Returns what the slot's record says of this run.
     pub(super) fn occupant(&self) -> Occupant {
         let remote = self.runner.settings.remote.clone();
         Occupant::new(self.run_id(), self.branch, remote, self.claim.first)
     }
 
-    /// Fills the slot, and makes what the command finds in the run's folder, and its logs.
+    /// Fills the slot, and creates the run's logs and what the command finds in the run's folder.
     pub(super) fn set_up(&mut self) -> Result<(), RunnerError> {
         self.fill()?;
         let runner = self.runner;
         let failed = |error: BeneathError| io("prepare", &self.dir)(error.into());
-        // A run's id may be known before its folder is: to a pusher, and to other commands.
+        // Others may know the run's id before its folder exists (a pusher, other commands) and may have put
+        // something in its place, so no link is followed.
         let root = Root::open(&runner.repo.aynig_dir()).map_err(failed)?;
         let name = Path::new("runs").join(self.run_id());
         root.create_dirs(&name, 0o700).map_err(failed)?;
@@ -147,7 +149,8 @@ impl<'a> ActiveRun<'a> {
         Ok(())
     }
 
-    /// Brings the slot to the run's lease: a thread fills, this one keeps the lease.
+    /// Brings the slot to the run's first lease. Another thread fills it, while this one keeps the lease
+    /// alive.
     fn fill(&mut self) -> Result<(), RunnerError> {
         let (runner, branch) = (self.runner, self.branch);
         let (occupant, keeping) = (self.occupant(), &runner.settings.keeping);
@@ -157,7 +160,8 @@ impl<'a> ActiveRun<'a> {
             let (tell, hear) = channel();
             let work = move || {
                 let filled = slot.fill_for(repo, (first, tree), &occupant, keeping).map(drop);
-                // A receiver that does not listen any more is told by the end of the scope.
+                // A receiver that no longer listens learns from the end of the scope that this thread is
+                // done.
                 let _ = tell.send(filled);
             };
             if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
@@ -167,7 +171,8 @@ impl<'a> ActiveRun<'a> {
                 Filling::Ended(filled) => filled.map_err(RunnerError::from),
                 Filling::Unwanted(why) => {
                     stop.store(true, Ordering::Relaxed);
-                    // What it says now is that it was stopped, or that it was ready all the same: too late.
+                    // Whether the thread reports now that it was stopped or that the slot was filled after
+                    // all, it is too late.
                     let _ = hear.recv();
                     Err(stopped(why))
                 }
@@ -177,7 +182,8 @@ impl<'a> ActiveRun<'a> {
         filled
     }
 
-    /// What is reported of this run, now that it is over here.
+    /// Returns the report of this run, now that this runner is done with it. Removes the command's temporary
+    /// folder, unless processes of the run live on in the slot.
     pub(super) fn ran(&self, exit: Option<&Exit>, outcome: Outcome, attempt: Option<RefName>) -> Ran {
         if self.slot.record().run.as_ref().is_none_or(|run| !run.lingering) {
             self.drop_temporary();
@@ -199,19 +205,20 @@ impl<'a> ActiveRun<'a> {
 
 /// How waiting for a slot to be filled ended.
 enum Filling {
-    /// It is filled, or that failed.
+    /// The slot is filled, or filling it failed.
     Ended(Result<(), StoreError>),
     /// The run is not wanted any more, for this reason.
     Unwanted(&'static str),
 }
 
 impl Runner<'_> {
-    /// The private folder of a run.
+    /// Returns the private folder of a run.
     pub fn run_dir(&self, run_id: &str) -> PathBuf {
         self.repo.aynig_dir().join("runs").join(run_id)
     }
 
-    /// Waits for a slot to be filled: a signal, the time limit, a lease that is lost or can't be renewed end that.
+    /// Waits for a slot to be filled, and renews the lease meanwhile. A signal, the time limit, and a lease
+    /// that is lost or can't be renewed end the wait.
     fn wait_filled(
         &self,
         branch: &RefName,
@@ -237,7 +244,7 @@ impl Runner<'_> {
             if now >= deadlines.ends {
                 return Filling::Unwanted("it took longer than its lease");
             }
-            // What can't be read or written now may be later; the lease's end is the limit.
+            // A read or write that fails now may succeed later; the lease's end is the limit.
             match deadlines.duty(now, not_before) {
                 Duty::Wait => {}
                 Duty::GiveUp => return Filling::Unwanted("its lease could not be renewed"),

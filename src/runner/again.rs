@@ -1,10 +1,11 @@
-//! What follows from a node's turn is asked for again where it was cut off, and a turn whose machine is gone: three times,
-//! and no more.
+//! Asks again for a node's work that was cut off, at most three times: a `route` that ended without an
+//! outcome, and a turn whose machine is gone.
 //!
-//! `route` does each thing once, however often it is begun, and a turn whose handoffs no runner sends would be lost to every
-//! node that waits for them. Whether its runner was killed or it alone, or it failed, is no matter: what fails
-//! each time ends as a run that stalled. A turn that ended badly said why, and waits for a message; one whose lease expired
-//! said nothing, and another machine has it, with what came. Implements N3 (a killed `route`, a lost turn).
+//! `route` does each thing once, however often it is started, and a turn whose handoffs no runner sends would
+//! be lost to every node that waits for them. It does not matter whether the runner was killed, or `route`
+//! alone, or whether `route` failed: what fails each time ends as a run that stalled. A turn that ended badly
+//! said why, and waits for a message. A turn whose lease expired said nothing, so another machine gets it,
+//! together with the messages that it was given. Implements N3 (a killed `route`, a lost turn).
 
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::event::{Event, RECOVERY_ID, STALLED_RUN};
@@ -14,9 +15,9 @@ use crate::protocol::name::STALLED;
 use crate::protocol::transition::retried;
 use crate::store::RefName;
 
-/// How often it is asked for again.
+/// How often the same work is asked for again.
 const AGAIN_MAX: usize = 3;
-/// How many commits are looked at to count that.
+/// How many commits are read to count how often it was cut off.
 const LOOK_BACK: usize = 10_000;
 
 /// True for a head that says that a `route` ended without an outcome, or that the lease of a turn expired.
@@ -28,12 +29,14 @@ fn is_cut_off(event: &Event) -> bool {
 }
 
 impl Runner<'_> {
-    /// Whether this head of a node's is to be asked for again, as a look at it alone says.
+    /// True where this head alone shows that it is a node's, and that its work was cut off and may be asked
+    /// for again.
     pub(super) fn may_route_again(&self, tip: &Tip) -> bool {
         tip.event.as_ref().is_some_and(|event| event.is_node && is_cut_off(event))
     }
 
-    /// Writes the trigger of such a `route` once more; false where it is not to be done, or another process was quicker.
+    /// Writes the trigger of a `route` or turn that was cut off once more; false where it is not to be asked
+    /// for again, or another process moved the branch first.
     pub(super) fn route_again(&self, branch: &RefName, tip: &Tip) -> Result<bool, RunnerError> {
         let Some(event) = tip.event.as_ref().filter(|_| self.may_route_again(tip)) else { return Ok(false) };
         let Some(trigger) = event.trigger() else { return Ok(false) };
@@ -53,7 +56,8 @@ impl Runner<'_> {
         self.advance(branch, tip.id(), commit, &format!("aynig: {state} again"))
     }
 
-    /// How often in a row this was cut off; none where its trigger is not below.
+    /// Counts how often in a row the work of this trigger was cut off; `None` where the trigger is not found
+    /// below the head.
     fn ends(&self, tip: &Tip, trigger: ObjectId) -> Result<Option<usize>, RunnerError> {
         let (mut at, mut ends, mut met) = (tip.commit.clone(), 0, false);
         let cut_off = tip.event.as_ref().and_then(Event::origin_state);
@@ -63,7 +67,8 @@ impl Runner<'_> {
             match &event {
                 Some(event) if is_cut_off(event) => ends += 1,
                 Some(event) if event.is_working() => {}
-                // The trigger as it was, or written once more.
+                // The trigger, written once more or as it was. The latter may be a run's outcome, which ends
+                // the count.
                 Some(event) if event.state_name() == cut_off.as_ref() => {
                     if event.run_id().is_some() {
                         break;

@@ -1,9 +1,9 @@
 //! Attempts: work of a run that is not on its branch, kept below `refs/aynig/attempts/`.
 //!
-//! An attempt is the tree that a slot holds beyond its lease, or a whole outcome that could not be landed and that
-//! `retry` lands. Its age counts from the newest commit that it stands on, back to its run's lease: a command that
-//! commits by itself dates its commits as it likes, and a date that is still to come says nothing.
-//! Implements K26, K28 (what `retry` finds), K31 (an outcome is kept before it is pushed).
+//! An attempt is a commit of what a slot holds beyond its lease, or a whole outcome that could not be landed
+//! and that `git aynig retry` lands. Its age counts from the newest of the commits that it stands on, back to
+//! its run's lease: a command that makes its own commits can date them as it likes. A date in the future is
+//! ignored. Implements K26, K28 (what `retry` finds), K31 (an outcome is kept before it is pushed).
 
 use super::active_run::ActiveRun;
 use super::head::{Step, step};
@@ -19,27 +19,28 @@ use crate::store::slots::harvest::{Harvest, Stage};
 use crate::store::{Commit, NewCommit, RefName, StoreError, swap};
 use std::collections::{HashSet, VecDeque};
 
-/// Longest way down to a lease.
+/// Most commits that are read from an attempt down to its run's lease.
 const COMMITS: usize = 1000;
 
-/// The ref that keeps a run's work.
+/// Returns the ref that keeps a run's work; `None` where the id makes no name of a ref of the runner's own.
 pub(crate) fn attempt_ref(run_id: &str) -> Option<RefName> {
     let name = RefName::new(format!("refs/aynig/attempts/{run_id}"));
     name.is_own().then_some(name)
 }
 
-/// How the name ends of the ref that keeps what a run left out of its own outcome.
+/// The end of the name of a ref that keeps what a run left out of its own outcome.
 pub(super) const LEFT_OUT: &str = "-rejected";
 
-/// The ref that keeps what a run's command had left out of its outcome.
+/// Returns the ref that keeps what a run's command had left out of its outcome; `None` as for
+/// [`attempt_ref`].
 pub(crate) fn left_out_ref(run_id: &str) -> Option<RefName> {
     attempt_ref(&format!("{run_id}{LEFT_OUT}"))
 }
 
 impl Runner<'_> {
     /// Writes what the slot holds beyond its lease, and beyond the tree of an outcome that the command wrote
-    /// itself, under `refs/aynig/attempts/`; `None` where that is nothing. Repositories, which no tree holds, are moved
-    /// away ([`Runner::note_modules`] says where).
+    /// itself, under `refs/aynig/attempts/`; `None` where there is nothing. Repositories inside the slot,
+    /// which no tree can hold, are moved away ([`Runner::note_modules`] says where).
     pub(super) fn keep_attempt(
         &self,
         slot: &Slot,
@@ -59,7 +60,7 @@ impl Runner<'_> {
         Ok(Some(name))
     }
 
-    /// The commit that keeps what was found in a slot.
+    /// Writes the commit that keeps what was found in a slot.
     pub(super) fn write_attempt(
         &self,
         run_id: &str,
@@ -82,15 +83,16 @@ impl Runner<'_> {
     /// Points an attempt's ref at a commit.
     pub(super) fn keep(&self, name: &RefName, commit: ObjectId) -> Result<(), RunnerError> {
         let put = swap::put_ref(&*self.store, name, commit, &self.signature(), "aynig: attempt")?;
-        // The caller frees the slot next: nothing less than a ref keeps what is in it.
+        // The caller frees the slot next, so only a ref that was certainly written keeps what is in it.
         match is_written(name, put)? {
             true => Ok(()),
             false => Err(RunnerError::unknown(name, "another process moves it".to_owned())),
         }
     }
 
-    /// Keeps what the slot holds beyond what its branch, or the outcome, has of it. An outcome that could not
-    /// be forwarded is kept as it is, so that `retry` lands it (K26, K28).
+    /// Keeps what the slot holds and neither its branch nor the outcome has; `None` where there is nothing.
+    /// An outcome that could not be forwarded becomes the attempt as it is, so that `retry` lands it (K26,
+    /// K28).
     pub(super) fn keep_beyond(
         &self,
         slot: &Slot,
@@ -104,7 +106,7 @@ impl Runner<'_> {
         let mut found = slot.salvage(self.repo, Stage::All, first, lease.commit.tree)?;
         slot.keep_nested(self.repo, run_id, &found.nested)?;
         let head = self.store.read_commit(found.head).map_or(lease, Tip::from);
-        // A HEAD that can't be read is nothing to stand on.
+        // A HEAD that can't be read can be no parent; the lease takes its place.
         found.head = head.id();
         let clean = found.tree == head.commit.tree;
         let is_at = |id| self.descends(found.head, id);
@@ -122,7 +124,8 @@ impl Runner<'_> {
         Ok(Some(name))
     }
 
-    /// Puts an attempt where the branch is, so that a runner elsewhere can have it. It is kept here anyway.
+    /// Pushes an attempt to where the branch is, so that runners elsewhere can fetch it. A failure is only
+    /// noted, since the attempt is kept in this repository anyway.
     pub(super) fn publish(&self, name: &RefName, report: &mut Report) {
         let published = self.store.tip(name).and_then(|id| match id {
             Some(id) => self.store.publish(name, id),
@@ -133,7 +136,8 @@ impl Runner<'_> {
         }
     }
 
-    /// The moment since when an attempt is kept at least; `None` where nothing says one.
+    /// Returns the time from which the age of an attempt counts, in seconds since 1970; `None` where no date
+    /// tells it, or its lease is too far down.
     pub(super) fn kept_since(&self, name: &RefName, attempt: Commit) -> Result<Option<i64>, StoreError> {
         let (now, run_id) = (self.clock.now(), run_of(name));
         let (mut met, mut next) = (HashSet::from([attempt.id]), VecDeque::from([attempt]));
@@ -158,7 +162,8 @@ impl Runner<'_> {
 }
 
 impl ActiveRun<'_> {
-    /// Keeps what the slot holds beyond an outcome that its command wrote, or all of it.
+    /// Keeps what the slot holds beyond an outcome that its command wrote; without an outcome, all work in
+    /// it.
     pub(super) fn keep_rest(&self, outcome: Option<&Commit>) -> Result<Option<RefName>, RunnerError> {
         let (runner, claim) = (self.runner, &self.claim);
         match claim.run.dialect.writer() {
@@ -188,13 +193,14 @@ impl ActiveRun<'_> {
     }
 }
 
-/// The run whose work an attempt is.
+/// Returns the id of the run whose work an attempt keeps.
 pub(crate) fn run_of(name: &RefName) -> String {
     let id = name.as_bytes().strip_prefix(b"refs/aynig/attempts/").unwrap_or_default();
     String::from_utf8_lossy(id.strip_suffix(LEFT_OUT.as_bytes()).unwrap_or(id)).into_owned()
 }
 
-/// True for the lease that a run began with: a heartbeat says the same, but stands on no trigger.
+/// True for the lease that a run began with. A renewal says the same, but its first parent is not the
+/// trigger.
 fn is_lease(tip: &Tip, run_id: &str) -> bool {
     let of_run = |e: &&Event| e.is_working() && e.run_id() == Some(run_id);
     let trigger = tip.event.as_ref().filter(of_run).and_then(Event::trigger);

@@ -1,21 +1,23 @@
-//! Time, given to the runner so that tests can give another.
+//! Time, passed to the runner so that tests can pass another.
 //!
-//! Three readings: the wall's seconds, which commits carry; one that counts suspend and never jumps, by which a runner
-//! measures its own lease; and one that does not count suspend, for everything else. Implements K18 (CLOCK_BOOTTIME).
+//! Three readings: the wall clock's seconds, which commits carry; a clock that counts suspend and never
+//! jumps, by which a runner measures its own lease; and one that does not count suspend, for everything else.
+//! Implements K18 (CLOCK_BOOTTIME).
 
 use std::time::{Duration, Instant, SystemTime};
 
 /// A source of time.
 pub trait Clock: Sync {
-    /// Whole seconds since 1970.
+    /// Returns whole seconds since 1970.
     fn now(&self) -> i64;
-    /// Milliseconds since 1970, for ids that sort by time.
+    /// Returns milliseconds since 1970, for ids that sort by time.
     fn millis(&self) -> u64 {
         u64::try_from(self.now()).unwrap_or(0).saturating_mul(1000)
     }
-    /// Time since some fixed moment, suspend counted.
+    /// Returns the time since some fixed moment, counting suspend where the system has such a clock (Linux).
     fn elapsed(&self) -> Duration;
-    /// A moment for deadlines within this process, and for how long something took: suspend does not count.
+    /// Returns a moment for deadlines within this process, and for how long something took: suspend does not
+    /// count.
     fn instant(&self) -> Instant;
 }
 

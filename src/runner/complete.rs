@@ -1,9 +1,10 @@
 //! Completing a run: what is written, and where work goes that is not on the branch.
 //!
-//! The judgement is `protocol::complete`'s; here it is carried out, and ends in a swap. A swap that is lost is judged
-//! again by the caller, from the new head. An outcome that the remote declined ends the run `stalled`; one that could
-//! not be brought there while the lease held is kept here, and `retry` lands it.
-//! Implements K20-K29, K51 and K54 (what an outcome says of them), K14 (a slot that can't be filled), K31 (an outcome that is not on its branch).
+//! `protocol::complete` decides how a run ends; this module carries the decision out, and ends in a
+//! compare-and-swap. If the swap is lost, the caller judges again from the new head. If the remote declined
+//! an outcome, the run ends `stalled`. An outcome that could not be brought to the remote while the lease
+//! held is kept in this repository, and `git aynig retry` lands it. Implements K20-K29, K51 and K54 (what an
+//! outcome says of them), K14 (a slot that can't be filled), K31 (an outcome that is not on its branch).
 
 use super::active_run::ActiveRun;
 use super::attempt::left_out_ref;
@@ -31,11 +32,11 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Time that is left for another round with a remote that takes nothing, pushes included.
+/// How much of the lease must be left for another round of pushes to a remote that declines everything.
 const ROUND: Duration = Duration::from_secs(4);
 
 impl ActiveRun<'_> {
-    /// What the branch's head is to this run, now that its command has ended.
+    /// Returns what the branch's head is to this run, now that its command has ended.
     pub(super) fn head_at_end(&mut self, ended: &mut Ended) -> Result<HeadIs, RunnerError> {
         let lease = self.claim.lease.id;
         if std::mem::take(&mut ended.head_trusted) && self.runner.store.known_tip(self.branch)? == Some(lease)
@@ -43,7 +44,7 @@ impl ActiveRun<'_> {
             return Ok(HeadIs::Lease(lease));
         }
         let head = match self.check_head(Some(&ended.exit)) {
-            // The head can't be read: the swap names the lease, and finds out.
+            // The head can't be read now. The swap expects the lease, so it fails if the head is another.
             Err(RunnerError::Store(StoreError::Remote { failure, .. })) if failure.may_pass() => {
                 HeadIs::Lease(self.claim.lease.id)
             }
@@ -55,7 +56,8 @@ impl ActiveRun<'_> {
         })
     }
 
-    /// Writes what a run came to, by compare-and-swap. `None`: the swap was lost, judge again.
+    /// Writes what a run came to, by compare-and-swap. `None`: the swap was lost, or is worth trying again,
+    /// and the caller judges again.
     pub(super) fn swap(
         &mut self,
         completion: Completion,
@@ -93,7 +95,7 @@ impl ActiveRun<'_> {
         Ok(ran)
     }
 
-    /// Ends a run whose command could not be prepared: the slot was not filled, a log not made.
+    /// Ends a run whose command was not started, because the slot was not filled or a log not created.
     pub(super) fn end_unstarted(&mut self, why: String) -> Result<Ran, RunnerError> {
         self.interrupted = self.runner.interrupt.signal();
         self.started = self.runner.clock.instant();
@@ -112,7 +114,8 @@ impl ActiveRun<'_> {
         Ok(self.ran(None, Outcome::Fenced { to: self.runner.lost_to(self.branch) }, None))
     }
 
-    /// True where a remote takes nothing of ours just now: it is asked until the lease ends, or a signal comes.
+    /// True where the remote declines what the runner pushes and there is time for another round: the runner
+    /// tries again until the lease ends or a signal comes.
     fn is_worth_a_round(&self, done: &Result<Option<Ran>, RunnerError>) -> bool {
         let runner = self.runner;
         done.as_ref().is_err_and(RunnerError::is_no)
@@ -120,7 +123,8 @@ impl ActiveRun<'_> {
             && runner.clock.elapsed() + ROUND < self.claim.ends()
     }
 
-    /// A state that the command committed, where it was to declare one: it is no outcome, and worth a word (K22).
+    /// Returns the state that the command committed in the slot, although it was to declare one. Such a
+    /// commit is no outcome, but the user is told of it (K22).
     fn committed_state(&self) -> Option<(Dialect, StateName)> {
         let runner = self.runner;
         let head = self.slot.head(runner.repo).ok().filter(|head| *head != self.claim.first)?;
@@ -129,7 +133,8 @@ impl ActiveRun<'_> {
         Some((event.dialect, state))
     }
 
-    /// The lease lives on, and with it the slot and what runs in it (K21).
+    /// Renews the lease of a command that declared nothing; the slot and the processes in it live on with it
+    /// (K21). `None`: the lease was lost, and the caller judges again.
     fn keep_lease(
         &mut self,
         exit: &Exit,
@@ -177,8 +182,9 @@ impl ActiveRun<'_> {
         Outcome::KeptLease { commit: self.claim.lease.id, left: self.runner.lease_left(&self.claim) }
     }
 
-    /// Where no process of the run is left: keeps what the slot holds, and says where. Otherwise the slot stays its
-    /// own for processes that live on in it, as does work that can't be kept elsewhere.
+    /// If no process of the run is left, keeps what the slot holds, and returns the attempt, if there was
+    /// work to keep. `None`: the slot stays the run's, for processes that live on in it or because its work
+    /// can't be kept elsewhere.
     fn keep_of_deserted(&mut self, guardian: &mut Option<Supervised>) -> Option<Option<RefName>> {
         let deserted = !self.held_open && guardian.as_mut().is_some_and(Supervised::is_deserted);
         let claim = &self.claim;
@@ -187,7 +193,8 @@ impl ActiveRun<'_> {
         kept.map_err(|error| self.report.notes.push(Note::WorkNotKept(with_causes(&error)))).ok()
     }
 
-    /// The declared state's commit. `None`: the swap was lost, judge again.
+    /// Writes the declared state's commit and moves the branch to it. `None`: the swap was lost, and the
+    /// caller judges again.
     pub(super) fn write_outcome(
         &mut self,
         exit: &Exit,
@@ -210,17 +217,18 @@ impl ActiveRun<'_> {
         };
         let others = self.runner.hearing(&heard)?;
         let log = format!("aynig: {} -> {}", self.claim.run.state, next.state);
-        // Before the remote has it nothing else knows of it. What can't be kept may land all the same.
+        // Until the remote has the commit, nothing but this ref names it. If the ref can't be written, the
+        // push may succeed all the same.
         let kept = match self.runner.settings.remote {
             Some(_) => self.keep_outcome(commit),
             None => Ok(None),
         };
         match self.runner.move_branch_with(self.branch, (base, commit), &others, &log, self.claim.ends()) {
-            // One of the messages was taken away: it is judged again, without it.
+            // One of the messages was taken away meanwhile: the caller judges again, without it.
             Err(RunnerError::Store(StoreError::Moved { name, .. })) if name != *self.branch => Ok(None),
             Ok(Moved::Won(finished)) => {
                 self.report.notes.extend(blocked_notes(finished));
-                // The branch has it: what can't be cleaned up is no failure of the run.
+                // The branch has the outcome, so a cleanup that fails is no failure of the run.
                 let cleaned = self.drop_outcome(kept.unwrap_or(None), commit).and_then(|()| self.release());
                 if let Err(error) = cleaned {
                     let dir = self.slot.dir().to_owned();
@@ -246,7 +254,8 @@ impl ActiveRun<'_> {
         }
     }
 
-    /// What becomes of the outcome; or why the run stalls.
+    /// Reads from the slot what becomes part of the outcome, or says why the run stalls. Notes repositories
+    /// that are left out.
     fn harvest(&mut self, next: &Declaration, head: HeadIs) -> Result<Harvest, Stall> {
         match self.taken(next, head) {
             Ok(found) => {
@@ -262,16 +271,16 @@ impl ActiveRun<'_> {
         }
     }
 
-    /// The part of the slot that the declaration takes. A command may say that only some paths are part of its
-    /// outcome ([`Rest::Kept`]): nothing else that it or its children left is on the branch then, commits included.
-    /// Paths are taken as they are, whatever rules for ignoring say (K19, K25).
+    /// Reads the part of the slot that the declaration takes. A command may say that only some paths are part
+    /// of its outcome ([`Rest::Kept`]): then nothing else that it or its children left gets onto the branch,
+    /// commits included. Paths are taken as they are, whatever rules for ignoring say (K19, K25).
     fn taken(&self, next: &Declaration, head: HeadIs) -> Result<Harvest, HarvestError> {
         let (repo, claim, slot) = (self.runner.repo, &self.claim, &self.slot);
         let stage = match next.take.rest {
             Rest::AsConfigured => self.runner.settings.stage,
             Rest::All => Stage::All,
             Rest::Kept => {
-                // Where the command moved the branch itself, the outcome stands on what is there.
+                // If the command moved the branch itself, the outcome stands on the commit that is there.
                 let head = if head == HeadIs::SlotHead { slot.head(repo)? } else { claim.first };
                 let tree = slot.with_paths(repo, claim.tree, &next.take.paths)?;
                 return Ok(Harvest { tree, head, nested: Vec::new() });
@@ -282,7 +291,8 @@ impl ActiveRun<'_> {
         Ok(found)
     }
 
-    /// Keeps what an outcome leaves out, under `refs/aynig/attempts/<run-id>-rejected`, where that is something.
+    /// Keeps what an outcome leaves out, under `refs/aynig/attempts/<run-id>-rejected`; `None` where it
+    /// leaves nothing out.
     fn keep_left_out(&mut self, next: &Declaration, taken: &Harvest) -> Result<Option<RefName>, RunnerError> {
         let (runner, claim) = (self.runner, &self.claim);
         let Some(name) = left_out_ref(&claim.run.id).filter(|_| next.take.rest == Rest::Kept) else {
@@ -318,8 +328,8 @@ impl ActiveRun<'_> {
         self.runner.write(self.branch, found.tree, parents, &message)
     }
 
-    /// An outcome that the remote refused, or that could not be brought there, or written here, while the lease
-    /// held (K31).
+    /// Handles an outcome that, while the lease held, the remote refused, or that could not be brought there
+    /// or written in this repository (K31).
     fn not_landed(
         &mut self,
         exit: &Exit,
@@ -327,7 +337,8 @@ impl ActiveRun<'_> {
         commit: ObjectId,
         kept: Result<Option<RefName>, RunnerError>,
     ) -> Result<Option<Ran>, RunnerError> {
-        // Where the news of it is not taken either, it was no word about the outcome: both are tried again (K31).
+        // If the remote refuses the `stalled` commit as well, its refusal said nothing about the outcome, so
+        // both are tried again (K31).
         if let RunnerError::Store(StoreError::Remote { message, .. }) = &error
             && error.is_no()
         {
@@ -338,7 +349,7 @@ impl ActiveRun<'_> {
                 return done;
             }
         }
-        // What is finished is kept, whatever held up its branch.
+        // Finished work is kept, whatever kept it from its branch.
         let kept = kept.and_then(|kept| match kept {
             None => self.keep_outcome(commit),
             kept => Ok(kept),
@@ -354,7 +365,8 @@ impl ActiveRun<'_> {
         Err(error)
     }
 
-    /// The command wrote the outcome itself; what the slot holds beyond it becomes an attempt (K22).
+    /// Accepts an outcome that the command wrote itself; what the slot holds beyond it becomes an attempt
+    /// (K22).
     fn accept_own(&mut self, exit: &Exit, id: ObjectId) -> Result<Ran, RunnerError> {
         let commit = self.runner.store.read_commit(id)?;
         let state = Event::in_message(&commit.message).and_then(|e| e.state_name().cloned());
@@ -363,7 +375,7 @@ impl ActiveRun<'_> {
         Ok(self.ran(Some(exit), Outcome::Own { commit: id, state }, attempt))
     }
 
-    /// The lease was lost: nothing on the branch, the work is kept (K24, K26).
+    /// Ends a run that lost its lease: writes nothing to the branch, and keeps the work (K24, K26).
     fn fence(&mut self, ended: &Ended) -> Result<Ran, RunnerError> {
         let lease = self.claim.lease.id;
         let mut attempt = None;
@@ -382,7 +394,8 @@ impl ActiveRun<'_> {
         Ok(self.ran(Some(&ended.exit), Outcome::Fenced { to }, attempt))
     }
 
-    /// The head is still the lease of a command that renews it itself: that lives until it expires (K29).
+    /// Ends a run whose head is still the lease and whose command renews that itself: the lease lives until
+    /// it expires (K29).
     fn leave_lease(&mut self, exit: Option<&Exit>) -> Result<Ran, RunnerError> {
         let (runner, claim) = (self.runner, &self.claim);
         let kept = runner.keep_beyond(&self.slot, &claim.run.id, self.branch, claim.first, None);
@@ -391,7 +404,7 @@ impl ActiveRun<'_> {
                 self.release()?;
                 attempt
             }
-            // It stays in the slot: the next run that wants that slot tries again.
+            // The work stays in the slot: the next run that wants that slot tries to keep it again.
             Err(error) => {
                 self.report.notes.push(Note::WorkNotKept(with_causes(&error)));
                 None
@@ -402,7 +415,7 @@ impl ActiveRun<'_> {
         Ok(self.ran(exit, outcome, attempt))
     }
 
-    /// Writes `stalled`, its work kept first. `None`: the swap was lost, judge again.
+    /// Keeps the run's work, then writes `stalled`. `None`: the swap was lost, and the caller judges again.
     pub(super) fn stall(
         &mut self,
         exit: Option<&Exit>,
@@ -412,7 +425,7 @@ impl ActiveRun<'_> {
         let (runner, claim) = (self.runner, &self.claim);
         let found = match kept {
             Some(name) => Ok(Some(name)),
-            // Nothing was started: what is in the slot is no work of this run.
+            // Nothing was started, so what is in the slot is no work of this run.
             None if exit.is_none() => Ok(None),
             None => runner.keep_attempt(&self.slot, &claim.run.id, claim.first, claim.tree, None),
         };
@@ -440,11 +453,11 @@ impl ActiveRun<'_> {
         Ok(Some(self.ran(exit, Outcome::Stalled { why, commit }, attempt)))
     }
 
-    /// Lets go of slot and run ref: the run is over.
+    /// Frees the slot and removes the run's ref: the run is over.
     fn release(&mut self) -> Result<(), RunnerError> {
         let (runner, claim) = (self.runner, &self.claim);
         runner.unfollow(&claim.run.id, &[claim.lease.id, claim.first]);
-        // What can't be cleaned now is met, and reported, where the slot is filled again.
+        // What can't be cleaned up now is found and reported when the slot is filled again.
         let _ = self.slot.leave(runner.repo, claim.first);
         self.bound_events();
         runner.forget_today();
@@ -453,10 +466,10 @@ impl ActiveRun<'_> {
     }
 }
 
-/// When a state may be dispatched first, as people read it.
+/// Returns the trailer that says when a state may be dispatched at the earliest, as a readable date.
 fn not_before(at: i64) -> Trailer {
     let at = Duration::from_secs(u64::try_from(at).unwrap_or(0));
-    // Beyond what a calendar of four digits says it is a number.
+    // From the year 10000 on, which the date format can't express, it is a number of seconds.
     let said = match at.as_secs() < 253_402_300_800 {
         true => humantime::format_rfc3339_seconds(SystemTime::UNIX_EPOCH + at).to_string(),
         false => at.as_secs().to_string(),
@@ -464,11 +477,12 @@ fn not_before(at: i64) -> Trailer {
     Trailer::new(NOT_BEFORE, said)
 }
 
-/// Says in a log of the run's what its commit says: a reader who looks there for what went wrong finds it.
+/// Appends to a log of the run what its commit says: a user who looks in the log for what went wrong finds
+/// it.
 fn append(log: &Path, text: &str) {
     let lines =
         text.lines().filter(|line| !line.is_empty()).map(|line| format!("aynig: {}\n", line.trim_start()));
     let opened = apart(log).and_then(|(folder, name)| folder.append(name, 0o600));
-    // A log that can't be written is told of elsewhere.
+    // A log that can't be written is reported elsewhere ([`Note::LogFailed`]).
     let _ = opened.map(|mut log| log.write_all(lines.collect::<String>().as_bytes()));
 }

@@ -1,6 +1,6 @@
-//! What a command declared: lines that passed by, or the result file where that has content.
+//! What a command declared: `SET_STATE` lines in its output, or the result file where that has content.
 //!
-//! Implements K19, K29 (there are none in the `aynig` dialect).
+//! Implements K19, K29 (there are no declarations in the `aynig` dialect).
 
 use super::active_run::ActiveRun;
 use super::report::Note;
@@ -12,7 +12,8 @@ use crate::store::beneath::{Refusal, Root, apart, found};
 use std::path::PathBuf;
 
 impl ActiveRun<'_> {
-    /// What the command declared: the result file alone where it has content. What is invalid is noted.
+    /// Returns what the command declared: the result file alone where it has content, else the last valid
+    /// line. Invalid declarations are noted.
     pub(super) fn what_was_declared(&mut self) -> Declared {
         let result = self.read_result();
         let (invalid, count) = self.declared.invalid();
@@ -42,8 +43,8 @@ impl ActiveRun<'_> {
         }
     }
 
-    /// What a command that declared nothing is told of, in the commit that keeps its lease and in its log: what it
-    /// printed that was perhaps meant to.
+    /// Returns the text about a command that declared nothing, for the commit that keeps its lease and for
+    /// its log. It quotes lines of the output that were perhaps meant as a declaration.
     pub(super) fn nothing_declared(&self) -> String {
         let mut text =
             String::from("The command ended with exit 0 and declared nothing: no line of its output begins ");
@@ -61,8 +62,8 @@ impl ActiveRun<'_> {
         text
     }
 
-    /// The content of the result file, empty where there is none. The command made it, and could have put
-    /// anything in its place or in that of its folder.
+    /// Reads the result file; empty where there is none. The command made it, and could have put anything in
+    /// its place or in that of its folder, so no link is followed.
     fn read_result(&self) -> Result<Vec<u8>, Invalid> {
         let name = PathBuf::from("runs").join(self.run_id()).join("result");
         let read =
@@ -77,12 +78,13 @@ impl ActiveRun<'_> {
     }
 }
 
-/// How much of the output's end is looked through for what was perhaps meant, in bytes, and how much is quoted.
+/// How many bytes of the output's end are searched for lines that were perhaps meant as a declaration, and
+/// how many such lines are quoted.
 const LOOKED_AT: u64 = 256 << 10;
 const ALIKE_MAX: usize = 4;
 
-/// True for a line that is like the beginning of a declaration, and is none: in lower case, indented, in quotes,
-/// with another sign between its words or none after them.
+/// True for a line that resembles the beginning of a declaration but is none: in lower case, indented, in
+/// quotes, with another character between its words or none after them.
 fn is_alike(line: &[u8]) -> bool {
     let from = line.iter().position(|b| b.is_ascii_alphabetic()).unwrap_or(line.len());
     let (before, rest) = line.split_at(from);

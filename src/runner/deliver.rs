@@ -1,9 +1,10 @@
-//! Delivering messages: the branch's next trigger is a merge of them.
+//! Delivering messages: the branch's next trigger is a merge commit of them.
 //!
-//! The head, then one parent a message; attached work is merged one after another, each into the commit that the merge
-//! before it made. One swap of the branch, together with the moves of the refs that were taken: a runner that is killed
-//! between these leaves a head that says what it brought. Work that conflicts is not merged, and its message is
-//! delivered all the same. Implements K47, K47b.
+//! The first parent is the head, then comes one parent per message. Attached work is merged one after
+//! another, each into the commit that the merge before it made. One swap moves the branch together with the
+//! refs of the messages: a runner that is killed between these moves leaves a head that says what it brought.
+//! Work that conflicts is not merged, and its message, though no parent, is delivered all the same.
+//! Implements K47, K47b.
 
 use super::inbox::Found;
 use super::move_branch::{Moved, blocked_notes};
@@ -19,21 +20,23 @@ use crate::store::checkout::Finished;
 use crate::store::git_merge::Joined;
 use crate::store::{NewCommit, RefName, StoreError, command_tree};
 
-/// What was merged so far: into this commit, with that tree, last this work, for which a commit is written once more follows.
+/// What was merged so far: the commit that the next merge starts from, the tree that resulted, and the work
+/// that was merged last, for which a commit is written only if another merge follows.
 struct Interim {
     id: ObjectId,
     tree: ObjectId,
     last: Option<ObjectId>,
 }
 
-/// What a delivery makes of a branch.
+/// The messages that a delivery takes, and the tree that results.
 struct Delivered {
     taken: Vec<Taken>,
     tree: ObjectId,
 }
 
 impl Runner<'_> {
-    /// Delivers these messages to a head. `None`: the branch is to be judged again.
+    /// Delivers the messages `take`, which bring `state`, to a head. `None`: the caller judges the branch
+    /// again.
     pub(super) fn deliver(
         &self,
         branch: &RefName,
@@ -52,7 +55,7 @@ impl Runner<'_> {
         if !self.mandate.holds() {
             return Ok(Some(Verdict::Refused(Refusal::Changed)));
         }
-        // One that was taken away since then is found by the swap.
+        // If a message was taken away since then, the swap fails.
         let mut found = waiting.to_vec();
         found.retain(|found| take.contains(&found.at.id));
         let Some(event) = tip.event.as_ref() else { return Ok(None) };
@@ -85,13 +88,13 @@ impl Runner<'_> {
                 Ok(None)
             }
             Ok(Moved::Blocked(by)) => Ok(Some(Verdict::Undelivered { messages: found.len(), by })),
-            // Another process was quicker with one of the messages.
+            // Another process moved one of the messages first.
             Err(RunnerError::Store(StoreError::Moved { name, .. })) if name != *branch => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Reads the messages and merges what they bring; `None` where one is no longer what it was.
+    /// Reads the messages and merges what they bring; `None` where one of them can no longer be delivered.
     fn take_in(
         &self,
         branch: &RefName,
@@ -112,10 +115,10 @@ impl Runner<'_> {
         Ok(Some(delivered))
     }
 
-    /// Merges attached work into what was merged so far.
+    /// Merges attached work into the result of the merges so far.
     fn merge_work(&self, interim: &mut Interim, work: ObjectId) -> Result<Merge, RunnerError> {
         if let Some(last) = interim.last.take() {
-            // This merge's base is found through that commit; nothing else names it.
+            // Git finds the base of this merge through that commit; nothing else names it.
             let message = self.render(&Message::new("aynig: interim merge", "", Vec::new()))?;
             let (parents, signature) = (vec![interim.id, last], self.signature());
             interim.id =
@@ -123,7 +126,7 @@ impl Runner<'_> {
         }
         let tree = match self.repo.git.join_commits(interim.id, work, self.merge_patience())? {
             Joined::Tree(tree) => tree,
-            // A Git that can't merge without a working tree can tell that there is nothing to merge.
+            // A Git that can't merge without a working tree can still tell that there is nothing to merge.
             Joined::Conflicts(paths)
                 if paths.is_empty() && self.repo.git.is_ancestor(work, interim.id)? =>
             {
@@ -132,7 +135,7 @@ impl Runner<'_> {
             Joined::Conflicts(paths) => return Ok(Merge::Conflict(paths)),
             Joined::Late => return Ok(Merge::Conflict(Vec::new())),
         };
-        // A message brings no commands.
+        // A message must not change the commands that are run.
         let ours = |tree| -> Result<bool, RunnerError> {
             Ok(command_tree::find(&*self.store, tree)? == command_tree::find(&*self.store, interim.tree)?)
         };
@@ -140,7 +143,7 @@ impl Runner<'_> {
             return Ok(Merge::Conflict(vec![format!("{}/", command_tree::FOLDER)]));
         }
         interim.last = Some(work);
-        // Work that the branch has already comes out as what is there.
+        // Merging work that the branch already has results in the same tree.
         let before = std::mem::replace(&mut interim.tree, tree);
         Ok(if tree == before { Merge::Nothing } else { Merge::Merged })
     }

@@ -1,8 +1,8 @@
 //! Removes what is no longer needed: slots, logs, run folders, attempts, refs, copies, leftovers.
 //!
-//! Never removes work: a slot whose run ended without its runner is salvaged to an attempt first, and
-//! nothing of a run that may live is touched. Whether a run lives is asked of its locks and of the heads,
-//! never of ages alone. `dry` changes nothing. Implements K14, K16, K26, K43, K44 (the ends of them).
+//! Never removes work: a slot whose run ended without its runner is salvaged to an attempt first, and nothing
+//! of a run that may live is touched. Locks and the heads of branches say whether a run lives, never age
+//! alone. With `dry` nothing is changed. Implements K14, K16, K26, K43, K44 (how these end).
 
 use super::attempt::run_of;
 use super::report::{Note, Report};
@@ -24,17 +24,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Something that may be of a process that is at work right now is left alone this long.
+/// How long files are left alone that may belong to a process at work right now.
 const LEFTOVER_AFTER: Duration = Duration::from_secs(3600);
 
-/// The file by which a turn says whose it was, and most bytes of it that are read.
+/// The file in which a turn records its flow, and the most bytes of it that are read.
 const RECORD: &[u8] = b"turn.json";
 const RECORD_MAX: u64 = 1 << 20;
 
-/// What is kept how long.
+/// How long things are kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Expiry {
-    /// Logs, run folders, copies of commands, notes of what was seen.
+    /// Logs, run folders, copies of commands, and notes of heads that were seen.
     pub logs: Duration,
     /// Attempts.
     pub attempts: Duration,
@@ -49,9 +49,9 @@ pub enum Kind {
     RunFolder,
     Attempt,
     Heard,
-    /// A question that is gone.
+    /// A question that nothing waits for any more.
     Asked,
-    /// What a turn left whose flow is gone.
+    /// What a turn left whose flow no longer exists.
     Turn,
     Submodules,
     RunRef,
@@ -61,7 +61,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name, as shown and in JSON.
+    /// Returns the kind's name, as shown and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Slot => "slot",
@@ -83,22 +83,22 @@ impl Kind {
 /// One thing that was removed, or would be.
 #[derive(Debug)]
 pub struct Removal {
-    /// What it is.
+    /// What kind of thing it is.
     pub kind: Kind,
-    /// Its path or ref.
+    /// The thing's path or ref.
     pub name: PathBuf,
     /// The attempt that its work was moved to.
     pub kept: Option<RefName>,
-    /// What the files took on disk that were kept in it for its branch.
+    /// For a slot that kept files for its branch: how many bytes they took on disk.
     pub bytes: Option<u64>,
 }
 
-/// Everything that a collection did.
+/// Everything that a collection did, or would have done.
 #[derive(Debug, Default)]
 pub struct Collected {
     /// What was removed, or would be.
     pub removed: Vec<Removal>,
-    /// What could not be.
+    /// Why other things could not be.
     pub failed: Vec<RunnerError>,
 }
 
@@ -108,7 +108,7 @@ impl Collected {
     }
 }
 
-/// Runs that a head says are under way.
+/// The runs that a head or a slot's record says are under way, and triggers of such runs.
 #[derive(Default)]
 struct Leased {
     runs: HashSet<String>,
@@ -125,14 +125,14 @@ pub(crate) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    /// A collection that has not begun.
+    /// Creates a collection that has not begun.
     pub(crate) fn new(runner: &'a Runner<'a>, expiry: Expiry, dry: bool) -> Self {
         let now =
             SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(runner.clock.now()).unwrap_or(0));
         Self { runner, expiry, dry, now, out: Collected::default() }
     }
 
-    /// Removes what is dead. What fails is set aside and the rest goes on.
+    /// Removes what is no longer needed. A failure is recorded, and the rest goes on.
     pub(crate) fn collect(mut self) -> Collected {
         let steps = [
             Self::slots,
@@ -159,7 +159,7 @@ impl<'a> Collector<'a> {
         changed.is_ok_and(|t| self.now.duration_since(t).unwrap_or_default() >= than)
     }
 
-    /// Removes a file or folder, unless this is dry.
+    /// Removes a file or folder, unless this is a dry run of the collection.
     fn remove(&mut self, kind: Kind, path: PathBuf) {
         if !self.dry
             && let Err(error) = remove_tree(&path)
@@ -170,7 +170,7 @@ impl<'a> Collector<'a> {
         self.out.removed(kind, path);
     }
 
-    /// Slots that no run uses: what is in them was kept, or belongs to no run.
+    /// Removes the slots that no run uses, once the work in them is kept.
     fn slots(&mut self) -> Result<(), RunnerError> {
         let runner = self.runner;
         if !runner.repo.aynig_dir().exists() && !runner.repo.common_dir.join("worktrees").exists() {
@@ -210,7 +210,7 @@ impl<'a> Collector<'a> {
             self.out.removed.push(Removal { kind: Kind::Slot, name: dir, kept, bytes });
         }
         if !self.dry {
-            // Only where it is empty.
+            // This succeeds only where the folder is empty.
             let _ = std::fs::remove_dir(&runner.settings.worktree_dir);
         }
         Ok(())
@@ -223,22 +223,22 @@ impl<'a> Collector<'a> {
             leased.runs.extend(event.run_id().map(str::to_owned));
             leased.triggers.extend(event.trigger().map(|id| id.to_string()));
         }
-        // Runs on a remote's branches are on no head here.
+        // A run on a remote's branch is on no local head, only in a slot's record.
         let pool = self.runner.pool()?;
         leased.runs.extend(pool.known().into_iter().filter_map(|n| pool.peek(n).run).map(|run| run.run_id));
         Ok(leased)
     }
 
-    /// Refs, folders and logs of runs that are over.
+    /// Removes refs, folders and logs of runs that are over.
     fn runs(&mut self) -> Result<(), RunnerError> {
-        // Before the heads: a run that begins between is not among these.
+        // These are listed before the heads are read, so a run that begins in between is not among them.
         let refs = self.runner.store.scan("refs/aynig/run/")?;
         let folders = entries(&self.runner.repo.aynig_dir().join("runs"));
         let files: Vec<PathBuf> = logs::folders(self.runner.repo).iter().flat_map(|f| entries(f)).collect();
         let leased = self.leased()?;
         for (name, at) in refs {
             let id = name.as_bytes().strip_prefix(b"refs/aynig/run/").unwrap_or_default();
-            // What is no text is the id of no run of ours.
+            // An id that is no UTF-8 text belongs to no run of git-aynig.
             let Ok(id) = std::str::from_utf8(id) else { continue };
             let over = !leased.runs.contains(id) && self.runner.is_dead(id) && run_ref(id).is_some();
             if over && !self.is_fresh(id, at) {
@@ -256,7 +256,7 @@ impl<'a> Collector<'a> {
             let over = match path.file_name().and_then(OsStr::to_str).map(log_of) {
                 Some(LogOf::Run(trigger)) => !leased.triggers.contains(trigger),
                 Some(LogOf::Hooks) => true,
-                // A folder of the user's may hold more.
+                // The folder may be in the user's working tree, and hold other files.
                 Some(LogOf::Nobody) | None => false,
             };
             if over && self.is_older(&path, self.expiry.logs) {
@@ -266,8 +266,8 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// True where a run's ref is at its lease, and that may not have ended: between a claim on a remote and the slot
-    /// that is noted for it, nothing else of this repository knows of the run.
+    /// True where a run's ref points to its lease, and that may not have ended: between a claim on a remote
+    /// and the note of the run in a slot, nothing else in this repository knows of the run.
     fn is_fresh(&self, id: &str, at: ObjectId) -> bool {
         let Ok(tip) = self.runner.store.read_commit(at).map(Tip::from) else { return false };
         let lease = tip.event.as_ref().filter(|e| e.is_working() && e.run_id() == Some(id));
@@ -285,9 +285,10 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Attempts by their age, none of a run that a head says is under way.
+    /// Removes attempts that are old enough, but none of a run that is under way.
     fn attempts(&mut self) -> Result<(), RunnerError> {
-        // Before the heads: an attempt of a run that begins between is not among these.
+        // These are listed before the heads are read, so an attempt of a run that begins in between is not
+        // among them.
         let found = self.runner.store.read_heads("refs/aynig/attempts/")?.heads;
         let leased = self.leased()?;
         let limit = i64::try_from(self.expiry.attempts.as_secs()).unwrap_or(i64::MAX);
@@ -310,7 +311,8 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Messages that were delivered, by their age; none whose work no branch has (K46a).
+    /// Removes delivered messages that are old enough, except those that bring work which is on no branch
+    /// (K46a).
     fn heard(&mut self) -> Result<(), RunnerError> {
         let limit = i64::try_from(self.expiry.attempts.as_secs()).unwrap_or(i64::MAX);
         for (name, commit) in self.runner.store.read_heads(&String::from_utf8_lossy(HEARD_REFS))?.heads {
@@ -326,8 +328,8 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// What turns left whose flow is not here any more, by its age. Of a flow that is here all of it stays: it is what people and
-    /// sessions that are gone on with read (N4).
+    /// Removes what turns left, if it is old enough and their flow is no longer in this repository. What
+    /// turns of an existing flow left all stays, because users and sessions that are continued read it (N4).
     fn turns(&mut self) -> Result<(), RunnerError> {
         let limit = i64::try_from(self.expiry.attempts.as_secs()).unwrap_or(i64::MAX);
         for (name, commit) in self.runner.store.read_heads(&String::from_utf8_lossy(TURNS))?.heads {
@@ -339,7 +341,8 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Whether the flow is here that a turn's record names, or it can't be read which that is.
+    /// True where the flow that a turn's record names is in this repository, or the record does not say which
+    /// flow that is.
     fn has_flow(&self, left: &Commit) -> Result<bool, RunnerError> {
         let store = &*self.runner.store;
         let tree = store.read_tree(left.tree)?;
@@ -353,7 +356,7 @@ impl<'a> Collector<'a> {
         Ok(store.tip(&RefName::new([FLOWS, flow.to_lowercase().as_bytes()].concat()))?.is_some())
     }
 
-    /// Questions that no run and no head waits with any more, by their age (K49).
+    /// Removes questions that are old enough and that no run and no head waits for any more (K49).
     fn asked(&mut self) -> Result<(), RunnerError> {
         let limit = i64::try_from(self.expiry.attempts.as_secs()).unwrap_or(i64::MAX);
         for (name, commit) in self.runner.store.read_heads(&String::from_utf8_lossy(ASKED))?.heads {
@@ -365,7 +368,8 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// What was kept of submodules, and what was set aside, by its age.
+    /// Removes repositories that were kept of submodules, and what was set aside beside the slots, if old
+    /// enough.
     fn submodules(&mut self) -> Result<(), RunnerError> {
         let aside = entries(&self.runner.settings.worktree_dir).into_iter();
         let name =
@@ -378,7 +382,8 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Copies of commands that were not used for long; none while any command runs from one.
+    /// Removes copies of commands that were not used for long; none while any run lives, whose command may
+    /// run from one.
     fn commands(&mut self) -> Result<(), RunnerError> {
         let copies = entries(&self.runner.repo.aynig_dir().join("commands"));
         if copies.is_empty() || self.runner.any_run_lives()? {
@@ -417,7 +422,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// What a process that was killed left half done, and notes that no process asks for any more.
+    /// Removes what killed processes left half done, and old notes of seen heads.
     fn leftovers(&mut self) -> Result<(), RunnerError> {
         let aynig = self.runner.repo.aynig_dir();
         let folders = ["", "slots", "commands", "checkouts", "seen", "notices"].map(|name| aynig.join(name));
@@ -440,7 +445,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// Whose log a file of the folder of logs is.
+/// Whose log a file in the folder of logs is.
 enum LogOf<'a> {
     /// The runs of a trigger.
     Run(&'a str),
@@ -458,9 +463,10 @@ fn log_of(name: &str) -> LogOf<'_> {
     }
 }
 
-/// True for a name that only what is made aside has. In a folder that is `shared` with the user that is less.
+/// True for a name that only temporary files of git-aynig have. In a folder that is `shared` with the user
+/// fewer names count.
 fn is_leftover(name: &str, shared: bool) -> bool {
-    // A lock of a copy that only one process ever used is as dead as the copy.
+    // The lock of a file that only one process ever used is as dead as the file.
     let whole = name.strip_suffix(".lock").unwrap_or(name);
     let of_a_process =
         |stem: &str| whole.split_once(stem).filter(|(_, rest)| is_number(rest)).map(|(of, _)| of);
@@ -488,14 +494,15 @@ fn newest_is_older(collector: &Collector<'_>, folder: &Path) -> bool {
 }
 
 impl Runner<'_> {
-    /// True where no process of this machine holds the run: its folder's lock can be taken, or is not there.
+    /// True where no process on this machine holds the run: the lock in the run's folder can be taken, or
+    /// does not exist.
     pub fn is_dead(&self, run_id: &str) -> bool {
-        // What is no plain file there is not what its runner holds.
+        // A runner's lock is a plain file; anything else in its place is not held by a runner.
         let lock = Path::new("runs").join(run_id).join("lock");
         match Root::open(&self.repo.aynig_dir()).and_then(|root| root.file(&lock)) {
             Ok(file) => Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok(),
             Err(BeneathError::Refused { .. }) => true,
-            // What can't be asked may live.
+            // If the lock can't be checked, the run may live.
             Err(BeneathError::Io { source, .. }) => source.kind() == ErrorKind::NotFound,
         }
     }
@@ -506,7 +513,7 @@ impl Runner<'_> {
         for number in pool.known() {
             match pool.lock(number)? {
                 None => return Ok(true),
-                // What can't be judged may live.
+                // If a slot can't be judged, its run may live.
                 Some(slot) if self.is_taken(&slot).unwrap_or(true) => return Ok(true),
                 Some(_) => {}
             }

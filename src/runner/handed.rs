@@ -1,9 +1,11 @@
-//! What a confined command asks its runner for, in the run's folder: one request a file, and one answer beside it.
+//! What a confined command asks its runner for, in the run's folder: one file per request, and the answer in
+//! a file beside it.
 //!
-//! The folder is the command's to write, so it is read as an enemy's: through no link, plain files, bounded in size and
-//! number. The verb is started as a process of the runner's own, outside of the sandbox, with what the runner knows of
-//! the run in its environment and nothing of what the command says: it can be about this run alone, and whether the
-//! branch is still the run's the verb itself asks. Implements K59 (the hand-over).
+//! The command can write to the folder, so nothing in it is trusted: no link is followed, and only plain
+//! files are read, bounded in size and number. The runner starts the verb as a process of its own, outside of
+//! the sandbox. The verb's environment holds what the runner knows of the run, and nothing that the command
+//! says, so the verb can act for this run alone; the verb itself checks whether the branch is still the
+//! run's. Implements K59 (the hand-over).
 
 use super::active_run::ActiveRun;
 use super::settings::Sandbox;
@@ -18,25 +20,25 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often it is looked for requests.
+/// How often the runner looks for requests.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 /// How long a verb may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What a verb that is broken off gets from SIGTERM to SIGKILL.
+/// The time that a verb which is stopped gets from SIGTERM to SIGKILL.
 const TERM_GRACE: Duration = Duration::from_millis(500);
-/// Most names in the folder.
+/// Most files in the folder that are listed.
 const NAMES_MAX: usize = 10_000;
-/// How long requests are answered one after another before the run's other duties are looked at.
+/// How long requests are answered one after another before the runner looks at the run's other duties.
 const AT_A_TIME: Duration = Duration::from_secs(1);
 
 impl ActiveRun<'_> {
-    /// True where the command hands verbs over.
+    /// True where the command is confined, and so hands verbs over.
     pub(super) fn hands_over(&self) -> bool {
         self.runner.settings.sandbox != Sandbox::Off
     }
 
-    /// Answers what was asked for until now, as far as there is time; true where that was something. What can't be read is
-    /// no request.
+    /// Answers the requests that are there, as far as there is time; true where there were any. A folder that
+    /// can't be read holds no request.
     pub(super) fn answer_handed(&mut self) -> bool {
         let Ok(root) = Root::open(&self.dir) else { return false };
         let Ok(root) = root.below(Path::new(FOLDER)) else { return false };
@@ -51,7 +53,7 @@ impl ActiveRun<'_> {
                 continue;
             }
             let raw = root.read(&name, REQUEST_MAX);
-            // It is asked for once, whatever comes of it.
+            // The request is removed before it is answered, so it is answered once, whatever comes of it.
             if root.remove(&name).is_err() {
                 continue;
             }
@@ -68,8 +70,8 @@ impl ActiveRun<'_> {
         any
     }
 
-    /// True where the run can't wait for an answer: it is to end and its command was not told yet, or half of the time for
-    /// renewing its lease has gone by.
+    /// True where the run can't wait for an answer: a signal asks it to end and its command was not told yet,
+    /// or half of the time for renewing its lease has passed.
     fn is_pressed(&self) -> bool {
         let runner = self.runner;
         let holds = self.own_event.is_none() && self.interrupted.is_none();
@@ -82,7 +84,8 @@ impl ActiveRun<'_> {
         let words = request.words(self.branch.short())?;
         let (runner, run) = (self.runner, &self.claim.run);
         if [TURN, ROUTE].contains(&run.state.as_str()) && slug_of(self.branch.short()).is_some() {
-            // What an agent could say so would count as a turn's outcome, with calls that no policy allowed.
+            // What an agent wrote in this way would count as the turn's outcome, with calls that no policy
+            // allowed.
             return Err("a node's turn hands nothing over".to_owned());
         }
         let mut bounds = Bounded::program(&own_program(&runner.program));

@@ -1,11 +1,11 @@
 //! What the head of a branch is to the run that claimed it, and moving it to what the run's command committed.
 //!
-//! A head is the run's own lease, an event of its own command, the commit that its slot stands on, or another's
-//! (`holding::classify_head`). In the `aynig` dialect the command writes the commits itself, in a detached worktree:
-//! at each look, and once more when the command has ended, the slot's HEAD becomes the branch's head where it
-//! descends from the lease and is a state event of the run's dialect. `working` with the run's id is a heartbeat,
-//! anything else the outcome. The runner writes no commit of its own between claim and completion.
-//! Implements K20-K22 (the second column of their table), K29.
+//! A head is the run's own lease, an event of its own command, the commit that its slot stands on, or
+//! another's (`holding::classify_head`). In the `aynig` dialect the command makes the commits itself, in a
+//! detached worktree: at each look, and once more when the command has ended, the runner makes the slot's
+//! HEAD the branch's head if that descends from the lease and is a state event of the run's dialect.
+//! `working` with the run's id is a heartbeat, any other state is the outcome. The runner writes no commit of
+//! its own between claim and completion. Implements K20-K22 (the second column of their table), K29.
 
 use super::active_run::ActiveRun;
 use super::lease::Lease;
@@ -22,24 +22,25 @@ use crate::protocol::text::with_causes;
 use crate::store::{RefName, StoreError};
 use std::time::Duration;
 
-/// How far down from the head an event of the run is looked for; renewals are many.
+/// How many commits below the head are searched for an event of the run. Along leases alone the search goes
+/// 1024 times as far, because renewals are many.
 const DEPTH: usize = 32;
-/// How often one look begins again because the command moved the branch meanwhile.
+/// How often one look starts over because the command moved the branch meanwhile.
 const ROUNDS: usize = 8;
 
-/// What a commit of the command's is to its branch.
+/// What a commit that the command made means for its branch.
 pub(super) enum Step {
-    /// No state event: it travels below the next one.
+    /// No state event: the branch gets it below the next state event.
     Plain,
-    /// The lease again.
+    /// A renewal of the lease.
     Heartbeat,
     /// The end of the run.
     Outcome,
-    /// It may not become the head.
+    /// It may not become the head, for this reason.
     Unfit(Unforwarded),
 }
 
-/// Judges one commit of the command's by what it says.
+/// Judges a commit that the command made by its event.
 pub(super) fn step(event: Option<&Event>, run_id: &str) -> Step {
     let Some(event) = event else { return Step::Plain };
     let owner = event.run_id();
@@ -47,7 +48,7 @@ pub(super) fn step(event: Option<&Event>, run_id: &str) -> Step {
         (Writer::Runner, _) => Step::Unfit(Unforwarded::OtherDialect),
         (Writer::Command, true) if owner == Some(run_id) => Step::Heartbeat,
         (Writer::Command, true) => Step::Unfit(Unforwarded::ForeignLease),
-        // A recovery and a cancellation carry an id of their own, and are another's.
+        // A recovery or a cancellation carries an id of its own, and was not written by the command.
         (Writer::Command, false) if event.text(RECOVERY_ID).is_some() => {
             Step::Unfit(Unforwarded::ForeignEvent)
         }
@@ -88,14 +89,15 @@ impl HeadFacts for Facts<'_, '_> {
 }
 
 impl ActiveRun<'_> {
-    /// Reads the branch's head and says what it is to this run, forwarding first what its command committed. A
-    /// newer lease of the run is taken over. `ended`: how the command ended.
+    /// Forwards what the run's command committed, then reads the branch's head and says what it is to this
+    /// run. A newer lease of the run replaces the known one. `ended`: how the command ended.
     pub(super) fn check_head(&mut self, ended: Option<&Exit>) -> Result<HeadIs, RunnerError> {
         match self.claim.run.dialect.writer() {
             Writer::Runner => self.head_of_declaring(),
             Writer::Command => {
                 let mut head = HeadIs::Other;
-                // What the command pushed itself may be what its next commit stands on.
+                // If the command pushed a commit itself, its next commit may stand on that, and can now be
+                // forwarded.
                 for _ in 0..ROUNDS {
                     let lease = self.claim.lease.id;
                     self.forward()?;
@@ -109,7 +111,7 @@ impl ActiveRun<'_> {
         }
     }
 
-    /// The head of a run whose command declares its outcome.
+    /// Judges the head of a run whose command declares its outcome.
     fn head_of_declaring(&mut self) -> Result<HeadIs, RunnerError> {
         let Some(id) = self.runner.store.tip(self.branch)? else { return Ok(HeadIs::Other) };
         if id == self.claim.lease.id {
@@ -125,9 +127,9 @@ impl ActiveRun<'_> {
         Ok(head)
     }
 
-    /// Another lease of this run is the head: it counts from now on.
+    /// Replaces the known lease: another lease of this run is the head, and counts from now on.
     fn take_over(&mut self, tip: &Tip) {
-        // Other runners count from the commit's date, not from when we found it.
+        // Other runners count from the commit's date, not from when this runner found it.
         let now = self.runner.clock.now();
         let age = now.saturating_sub(tip.commit.committed.unwrap_or(now));
         let age = Duration::from_secs(u64::try_from(age).unwrap_or(0));
@@ -137,8 +139,9 @@ impl ActiveRun<'_> {
         self.runner.follow(self.run_id(), tip.id());
     }
 
-    /// The head of a run whose command commits. One that came about while the command ran is its own where it says
-    /// so, or is in the history of the slot's HEAD; once the command has ended by itself, the head alone is judged.
+    /// Judges the head of a run whose command makes its own commits. A head that appeared while the command
+    /// ran is the command's own if it carries the run's id or is in the history of the slot's HEAD. Once the
+    /// command has ended by itself, any outcome above the lease counts as its own.
     fn head_of_committing(&mut self, ended: Option<&Exit>) -> Result<HeadIs, RunnerError> {
         let runner = self.runner;
         let Some(id) = runner.store.tip(self.branch)? else { return Ok(HeadIs::Other) };
@@ -172,7 +175,7 @@ impl ActiveRun<'_> {
         self.own_below(&tip)
     }
 
-    /// True for a commit that says that it is of this run, or that the slot's HEAD stands on.
+    /// True for a commit that carries the run's id, or that the slot's HEAD stands on.
     fn is_of_command(&self, tip: &Tip) -> Result<bool, StoreError> {
         if tip.event.as_ref().and_then(Event::run_id) == Some(self.run_id()) {
             return Ok(true);
@@ -183,7 +186,8 @@ impl ActiveRun<'_> {
         }
     }
 
-    /// The command's own outcome, where others went on from it before we looked.
+    /// Finds the command's own outcome below the head, where others continued from it before the runner
+    /// looked.
     fn own_below(&self, tip: &Tip) -> Result<HeadIs, RunnerError> {
         let (runner, claim) = (self.runner, &self.claim);
         for below in runner.below(tip, &[claim.lease.id, claim.first])? {
@@ -197,10 +201,11 @@ impl ActiveRun<'_> {
         Ok(HeadIs::Other)
     }
 
-    /// Moves the branch from the lease to the slot's HEAD, where that may be its head.
+    /// Moves the branch from the lease to the slot's HEAD, if that may be its head.
     fn forward(&mut self) -> Result<(), RunnerError> {
         let (runner, lease) = (self.runner, self.claim.lease.id);
-        // What the command did to the slot's registration is judged when the run is over.
+        // If the slot's HEAD can't be read, what the command did to the registration is judged when the run
+        // is over.
         let Ok(head) = self.slot.head(runner.repo) else { return Ok(()) };
         if self.own_event.is_some() || head == lease || self.passed_over == Some((head, lease)) {
             return Ok(());
@@ -215,7 +220,7 @@ impl ActiveRun<'_> {
         };
         let mut step = step(tip.event.as_ref(), self.run_id());
         if !matches!(step, Step::Plain) && !runner.descends(lease, head)? {
-            // An older commit of the branch is nothing to forward, and nothing to complain of.
+            // An older commit of the branch is neither forwarded nor reported.
             let behind = runner.descends(head, lease)?;
             step = if behind { Step::Plain } else { Step::Unfit(Unforwarded::ForeignHead) };
         }
@@ -253,7 +258,8 @@ impl ActiveRun<'_> {
         Ok(())
     }
 
-    /// Takes over what its own command made the branch's head: a heartbeat, or the outcome.
+    /// Notes what the run's command made the branch's head: a heartbeat becomes the known lease, an outcome
+    /// the run's own event.
     fn holds_now(&mut self, tip: &Tip) {
         let Some(event) = &tip.event else { return };
         if event.is_working() {
@@ -265,7 +271,8 @@ impl ActiveRun<'_> {
         }
     }
 
-    /// A command need not say how long its chain is: its runner notes that before the branch has the commit (K9).
+    /// Notes the hop count of the command's outcome, because a command need not say how long its chain is.
+    /// This is done before the branch has the commit (K9).
     fn note_hop_of(&self, tip: &Tip) -> Result<(), RunnerError> {
         let hop = self.claim.run.hop;
         match &tip.event {
@@ -278,7 +285,7 @@ impl ActiveRun<'_> {
 }
 
 impl Runner<'_> {
-    /// What a branch is now whose lease was lost; `None` where that can't be read.
+    /// Returns what a branch is now whose lease was lost; `None` where that can't be read.
     pub(super) fn lost_to(&self, branch: &RefName) -> Option<LostTo> {
         let Some(id) = self.store.tip(branch).ok()? else { return Some(LostTo::Nothing) };
         let tip = Tip::from(self.store.read_commit(id).ok()?);
@@ -293,7 +300,8 @@ impl Runner<'_> {
         Ok(old == new || self.repo.git.is_ancestor(old, new)?)
     }
 
-    /// The commits below a head along first parents, newest first, down to one of `stop` or [`DEPTH`] of them.
+    /// Returns the commits below a head along first parents, newest first: [`DEPTH`] at most, and none from
+    /// the first of `stop` on.
     pub(super) fn below(&self, tip: &Tip, stop: &[ObjectId]) -> Result<Vec<Tip>, StoreError> {
         let mut found = Vec::new();
         let ends = self.store.history_ends_at(tip.id())?;
@@ -307,7 +315,7 @@ impl Runner<'_> {
         Ok(found)
     }
 
-    /// True where `goal` is reached along first parents with leases alone in between.
+    /// True where `goal` is reached along first parents with nothing but leases in between.
     fn reaches(&self, parents: &[ObjectId], goal: ObjectId) -> Result<bool, StoreError> {
         let mut next = parents.first().copied();
         for _ in 0..DEPTH * 1024 {

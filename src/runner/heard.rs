@@ -1,7 +1,8 @@
-//! What a trigger brings, as its command reads it: one JSON line a message, in the run's folder.
+//! The messages that a trigger brings, as its command reads them: one line of JSON each, in the run's folder.
 //!
-//! Read again from the commits that the trigger names, so that a run that is asked for once more hears the same. A
-//! message that is gone, or is none, is told with what is known of it. Implements K47 (`AYNIG_MESSAGES`).
+//! They are read again from the commits that the trigger names, so that a run that is asked for once more
+//! gets the same. A message that is gone, or is none, is listed with what is known of it. Implements K47
+//! (`AYNIG_MESSAGES`).
 
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::dialect::Dialect;
@@ -12,7 +13,7 @@ use crate::protocol::message::Message;
 use crate::store::RefName;
 use serde::Serialize;
 
-/// The file's name, and how its lines call what became of attached work.
+/// The name of the file in the run's folder.
 pub(super) const FILE: &str = "messages";
 
 #[derive(Serialize)]
@@ -37,7 +38,7 @@ struct Pair {
 }
 
 impl Runner<'_> {
-    /// The lines of what a trigger brings; `None` where it brings nothing.
+    /// Returns the lines of the messages that a trigger brings; `None` where it brings none.
     pub(crate) fn told_messages(&self, trigger: &Tip) -> Result<Option<Vec<u8>>, RunnerError> {
         let Some(event) = trigger.event.as_ref().filter(|event| event.dialect == Dialect::Dwp) else {
             return Ok(None);
@@ -63,7 +64,8 @@ impl Runner<'_> {
         below: Option<ObjectId>,
     ) -> Result<Line, RunnerError> {
         let read = self.store.read_commit(heard.commit).or_else(|error| {
-            // One whose work conflicts is no parent of the trigger: `heard` keeps it, where the branch is.
+            // A message whose work conflicts is no parent of the trigger. A ref under `heard` keeps it where
+            // the branch is; asking for that ref fetches the message.
             self.store.tip(&RefName::new(heard_ref(heard.id)))?;
             self.store.read_commit(heard.commit).map_err(|_| error)
         });

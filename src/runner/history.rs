@@ -1,7 +1,7 @@
 //! The state events of a branch, newest first along first parents.
 //!
-//! Reads commits one by one and stops where it is told to or where a shallow clone ends. Without
-//! `leases`, claims and renewals are left out: what is left is what was asked for and what came of it.
+//! Commits are read one by one, until the caller has enough or a shallow clone ends. Without `leases`, claims
+//! and renewals are left out: the rest is what was asked for and what came of it.
 
 use super::{Runner, Tip};
 use crate::protocol::dialect::{Dialect, Writer};
@@ -10,24 +10,26 @@ use crate::protocol::id::ObjectId;
 use crate::store::{RefName, StoreError};
 use std::collections::HashSet;
 
-/// What was walked.
+/// The result of a walk.
 #[derive(Debug, Default)]
 pub struct Walked {
     /// The state events, newest first.
     pub events: Vec<Tip>,
-    /// True where the walk ended at a commit of `known`, false where it ran out or had enough.
+    /// True where the walk ended at a commit of `known`, false where the history ended or `limit` was
+    /// reached.
     pub met: bool,
 }
 
-/// How far down a branch is looked for its newest state event, and a run's lease for what it says.
+/// How many commits of a branch are read for its newest state event, or for the lease of a run and what that
+/// says.
 const LOOK_BACK: usize = 1000;
 
-/// At most so many commits are read to find out when a run began.
+/// Most commits that are read to find out when a run began.
 const RENEWALS: usize = 2_000;
 
 impl Runner<'_> {
-    /// When the run of this lease began: each renewal stands on the one before; what a command commits itself may
-    /// stand between them. Best effort, for people.
+    /// Returns when the run of this lease began, in seconds since 1970. Each renewal stands on the one before
+    /// it, and commits that a command makes itself may lie in between. Best effort, for display only.
     pub(crate) fn began(&self, lease: &Tip) -> Option<i64> {
         let event = lease.event.as_ref()?;
         let (run, by_command) = (event.run_id()?, event.dialect.writer() == Writer::Command);
@@ -48,12 +50,12 @@ impl Runner<'_> {
             }
             at = below.commit;
         }
-        // A run with more renewals than are read began before all that was seen.
+        // The run has more renewals than are read, and began before the oldest of them.
         None
     }
 
-    /// How long a run took, in seconds, from its first lease to the commit that ended it, by their dates; `None` for
-    /// what ended none. Best effort, for people.
+    /// Returns how long a run took, in seconds, from its first lease to the commit that ended it, by their
+    /// dates; `None` for a commit that ended no run. Best effort, for display only.
     pub(crate) fn took(&self, end: &Tip) -> Option<i64> {
         let event = end.event.as_ref().filter(|event| !event.is_working())?;
         let (mut at, by_command) = (end.commit.clone(), event.dialect.writer() == Writer::Command);
@@ -77,7 +79,8 @@ impl Runner<'_> {
         None
     }
 
-    /// The dialect of the newest state event at or below a head along first parents; `dwp` where there is none.
+    /// Returns the dialect of the newest state event at or below a head along first parents; `dwp` where
+    /// there is none.
     pub fn newest_dialect(&self, tip: &Tip) -> Result<Dialect, StoreError> {
         let mut at = tip.clone();
         for _ in 0..LOOK_BACK {
@@ -93,8 +96,9 @@ impl Runner<'_> {
         Ok(Dialect::default())
     }
 
-    /// The lease at a head; `None` where it is no lease. What a command that writes its own left out is taken
-    /// from the run's earlier ones below it: nothing is decided by that (K29).
+    /// Returns the lease at a head; `None` where the head is no lease. What a command left out of a lease
+    /// that it wrote itself is filled in from earlier leases of the run below; no decision depends on that
+    /// (K29).
     pub fn whole_lease(&self, tip: &Tip) -> Result<Option<Event>, StoreError> {
         let Some(mut lease) = tip.event.clone().filter(Event::is_working) else { return Ok(None) };
         if lease.dialect.writer() == Writer::Runner {
@@ -119,8 +123,8 @@ impl Runner<'_> {
         Ok(Some(lease))
     }
 
-    /// Walks from a commit down, telling each state event, until `told` says false, a commit is in
-    /// `known`, or the history ends. True where it met a known commit.
+    /// Walks down from a commit along first parents and passes each state event to `told`, until that returns
+    /// false, a commit is in `known`, or the history ends. True where the walk reached a known commit.
     pub fn walk(
         &self,
         from: ObjectId,
@@ -144,7 +148,8 @@ impl Runner<'_> {
         Ok(false)
     }
 
-    /// The newest `limit` state events of a branch above what is `known`.
+    /// Returns the newest `limit` state events of a branch above what is `known`; without `leases`, only
+    /// those that are no lease.
     pub fn newest(
         &self,
         from: ObjectId,

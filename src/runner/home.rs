@@ -10,14 +10,14 @@ use crate::store::RefName;
 pub struct Home {
     /// The ref; `None` where each branch brings its own.
     pub from: Option<RefName>,
-    /// The remote that it is a branch of.
+    /// The remote that has the branch; `None` where this repository does.
     pub remote: Option<String>,
-    /// True where a working tree is at hand.
+    /// True where the repository has a main working tree.
     pub has_work_tree: bool,
 }
 
 impl Runner<'_> {
-    /// Where the commands of this runner come from.
+    /// Returns where the commands of this runner come from.
     pub fn home(&self) -> Home {
         let from = match &self.settings.commands_from {
             CommandsFrom::Ref(name) => Some(name.clone()),
@@ -29,7 +29,7 @@ impl Runner<'_> {
 }
 
 impl Home {
-    /// As people read it.
+    /// Returns the place in words, for display.
     pub fn shown(&self) -> String {
         let name = match &self.from {
             Some(name) => escape(name.as_bytes()),
@@ -41,7 +41,7 @@ impl Home {
         }
     }
 
-    /// True where commands for this branch come from that branch.
+    /// True where commands for this branch come from the branch itself.
     pub fn is(&self, branch: &RefName) -> bool {
         self.from.as_ref().is_none_or(|from| from == branch)
     }

@@ -1,6 +1,7 @@
 //! Small facts in the Git directory that outlive a process: the id of this runner, what it saw and when.
 //!
-//! Implements K7 (first seen), K47a (what a branch's line brought), the runner id (Words), and what `gc` removes.
+//! Implements K7 (first seen), K47a (what a branch's line brought), the runner id ("Words" in the contract),
+//! and what `gc` removes.
 
 use super::{Runner, RunnerError, io};
 use crate::protocol::brought::Line;
@@ -15,14 +16,15 @@ use std::path::PathBuf;
 struct Seen {
     head: String,
     at: i64,
-    /// How many dispatches led to it, where it may not say so itself.
+    /// How many dispatches led to the head, where its commit may not say so itself.
     #[serde(default)]
     hop: Option<u32>,
 }
 
-/// How the name ends of the note of how far an inbox was read.
+/// The end of the name of a note that says how far an inbox was read.
 const READ: &str = ".read";
-/// The same of the note of what a branch's line brought, and most bytes of that.
+/// The end of the name of a note that says which messages a branch's line brought, and the most bytes of such
+/// a note.
 const BROUGHT: &str = ".brought";
 const BROUGHT_MAX: u64 = 1 << 20;
 
@@ -35,13 +37,13 @@ fn runner_path(repo: &Repository) -> (String, PathBuf) {
     (host, path)
 }
 
-/// This runner's id, where it has one already: for verbs that only look.
+/// Returns this runner's id, if it has one already: for verbs that only look.
 pub(crate) fn known_runner_id(repo: &Repository) -> Option<String> {
     let id = std::fs::read_to_string(runner_path(repo).1).ok()?;
     Some(id.trim_end().to_owned()).filter(|id| !id.is_empty())
 }
 
-/// This runner's id: `<host>-<random>`, made once per repository and host.
+/// Returns this runner's id, `<host>-<random>`, which is made once per repository and host.
 pub(crate) fn runner_id(repo: &Repository) -> Result<String, RunnerError> {
     if let Some(id) = known_runner_id(repo) {
         return Ok(id);
@@ -53,7 +55,7 @@ pub(crate) fn runner_id(repo: &Repository) -> Result<String, RunnerError> {
     let id = format!("{host}-{}", &random[..8]);
     let aside = folder.join(format!(".runner-{random}"));
     std::fs::write(&aside, format!("{id}\n")).map_err(io("write", &aside))?;
-    // Two processes at once: the link of one succeeds, and both use that one's.
+    // Of two processes at once, one succeeds with its link, and both use the id of that one.
     repo.share(&aside);
     let linked = std::fs::hard_link(&aside, &path);
     let _ = std::fs::remove_file(&aside);
@@ -85,23 +87,25 @@ impl Runner<'_> {
         (seen.head == head.to_string()).then_some(seen)
     }
 
-    /// When this runner first saw that head, on its own clock.
+    /// Returns when this runner first saw this head, on its own clock; `None` where it did not, or that time
+    /// is in the future.
     pub(super) fn first_seen(&self, branch: &RefName, head: ObjectId) -> Option<i64> {
         self.seen(branch, head).map(|seen| seen.at).filter(|at| *at <= self.clock.now())
     }
 
-    /// How many dispatches this runner knows to have led to that head (K9).
+    /// Returns how many dispatches led to this head, if this runner noted it (K9).
     pub(super) fn noted_hop(&self, branch: &RefName, head: ObjectId) -> Option<u32> {
         self.seen(branch, head)?.hop
     }
 
-    /// The ref of an inbox behind which the next look at it reads on; `None`: it begins at its oldest message.
+    /// Returns the ref of an inbox after which the next look continues; `None`: it begins at the oldest
+    /// message.
     pub(super) fn read_until(&self, branch: &RefName) -> Option<RefName> {
         let raw = crate::store::read_plain(&self.note_path(branch, READ), 4096).ok()?;
         Some(RefName::new(raw))
     }
 
-    /// Notes where the next look reads on. What can't be noted is read again.
+    /// Notes where the next look continues. If that can't be noted, the same messages are read again.
     pub(super) fn note_read(&self, branch: &RefName, until: Option<&RefName>) {
         let path = self.note_path(branch, READ);
         let _ = match (until, path.parent()) {
@@ -113,13 +117,14 @@ impl Runner<'_> {
         };
     }
 
-    /// What the line of this branch brought, as far as an earlier process noted it. Whatever became of the branch since: what is
-    /// below a commit stays the same.
+    /// Returns what the line of this branch (its commits along first parents) brought, as far as an earlier
+    /// process noted it. The note holds whatever became of the branch since, because what is below a commit
+    /// never changes.
     pub(super) fn known_line(&self, branch: &RefName) -> Option<Line> {
         Line::parse(&crate::store::read_plain(&self.note_path(branch, BROUGHT), BROUGHT_MAX).ok()?)
     }
 
-    /// Notes that. What can't be noted is walked again.
+    /// Notes what the line of this branch brought. If that can't be noted, the line is walked again.
     pub(super) fn note_line(&self, branch: &RefName, line: &Line) {
         let (path, content) = (self.note_path(branch, BROUGHT), line.render());
         let fits = content.len() as u64 <= BROUGHT_MAX;

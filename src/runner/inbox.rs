@@ -1,9 +1,11 @@
-//! What waits for a branch, as far as it may be delivered.
+//! The messages that wait for a branch, and which of them may be delivered.
 //!
-//! Names are read first, and of the commits no more than one delivery takes: ten thousand messages cost their names.
-//! What was delivered already, or answers no question, is told apart, so that it is taken off; what can't be read, or is not
-//! vouched for, stays and is said. Of that no look reads more than one delivery takes: the next one reads on behind it, and
-//! begins again at the end, so that no number of refs makes a tick long, or keeps a message out. Implements K46 (reading), K46a, K47, K47a (what is told apart), K47b (who may send), K49a.
+//! Names are read first, and then no more commits than one delivery takes, so ten thousand messages cost
+//! their names. Messages that were delivered already, or that answer no question, are told apart and taken
+//! off. Messages that can't be read, or are not vouched for, stay and are reported. No look reads more of the
+//! latter than one delivery takes: the next look continues after them, and starts over at the end. So no
+//! number of refs makes a tick long, or keeps a message out. Implements K46 (reading), K46a, K47, K47a (what
+//! is told apart), K47b (who may send), K49a.
 
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::accepts::Accepts;
@@ -22,25 +24,27 @@ use crate::store::{Expected, RefChange, RefName, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// Most commits of a branch that are looked at for what they brought.
+/// Most commits of a branch that are read to find which messages they brought.
 const LINE_MAX: usize = 10_000;
-/// Most messages of lines that were walked which a process remembers.
+/// Most messages that a process remembers of the lines that it walked.
 const WALKED_MAX: usize = 100_000;
 
-/// How many commits a process walks again rather than note the line anew.
+/// How many commits above the note on disk a process walks again, rather than write the note anew.
 const UNNOTED_MAX: usize = 64;
 
-/// A line that was walked: what it brought, and how many of its commits are above what is noted of it on disk.
+/// A branch's line (its commits along first parents) that was walked: which messages it brought, and how many
+/// of its commits are above what is noted of it on disk.
 #[derive(Debug, Clone, Default)]
 struct Walked {
     brought: Arc<Brought>,
     unnoted: usize,
 }
 
-/// What the lines of heads brought that this process walked: who chooses branches walks them, and who evaluates one does again.
+/// What the lines that this process walked brought, by their heads: a line is needed when branches are
+/// chosen, and again when one of them is evaluated.
 static WALKED: LazyLock<Mutex<HashMap<ObjectId, Walked>>> = LazyLock::new(Mutex::default);
 
-/// What the line below this commit, and the commit, brought, where it was walked.
+/// Returns what this commit and the line below it brought, if this process walked it.
 fn walked(tip: ObjectId) -> Option<Walked> {
     WALKED.lock().unwrap_or_else(PoisonError::into_inner).get(&tip).cloned()
 }
@@ -56,50 +60,51 @@ fn note_walked(tip: ObjectId, line: Walked) {
 /// A ref of an inbox.
 #[derive(Debug, Clone)]
 pub(in crate::runner) struct Found {
-    /// What its name says.
+    /// What the ref's name says.
     pub at: InboxRef,
     /// Its name.
     pub name: RefName,
-    /// What it holds.
+    /// What the ref holds: the message.
     pub commit: ObjectId,
 }
 
 impl Found {
-    /// The ref that it has once it was delivered.
+    /// Returns the ref that the message has once it was delivered.
     pub(super) fn heard(&self) -> RefName {
         RefName::new(heard_ref(self.at.id))
     }
 }
 
-/// What waits for a head.
+/// The messages that wait for a head, sorted by what becomes of them.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
-    /// What may be delivered, by its ids: as much as one delivery takes, and names of more.
+    /// The messages that may be delivered, ordered by their ids, no more than one delivery takes.
     pub waiting: Vec<Waiting>,
-    /// The refs of what is waiting, one for each id.
+    /// The refs of `waiting`, one for each id.
     pub(super) refs: Vec<Found>,
-    /// What is to be taken off before anything is written to the branch.
+    /// The messages to take off before anything is written to the branch.
     pub(super) over: Vec<Found>,
-    /// What is left where it is, and why.
+    /// The refs that are left where they are, and why.
     pub passed_over: Vec<(RefName, String)>,
-    /// How many of these were read, or looked for under `heard`.
+    /// How many of `passed_over` had to be read, or looked up under `heard`.
     unfit: usize,
-    /// Behind which ref this look began, and where the next one reads on.
+    /// The ref after which this look began, and the ref after which the next one continues.
     from: Option<RefName>,
     until: Option<RefName>,
-    /// The head whose line was walked so far that it is to be noted.
+    /// The head, where so much of its line was walked that a note of it is to be written.
     line: Option<ObjectId>,
 }
 
 impl Inbox {
-    /// Leaves what can't be delivered where it is.
+    /// Leaves a message that can't be delivered where it is, and says why.
     fn pass_over(&mut self, found: Found, why: impl Into<String>) {
         if self.passed_over.len() < MESSAGES_MAX {
             self.passed_over.push((found.name, why.into()));
         }
     }
 
-    /// The same, of one that had to be read.
+    /// Does the same as [`Inbox::pass_over`] for a message that had to be read. After as many of these as one
+    /// delivery takes, this look reads no more.
     fn pass_over_read(&mut self, found: Found, why: String) {
         self.unfit += 1;
         if self.unfit == MESSAGES_MAX {
@@ -108,8 +113,8 @@ impl Inbox {
         self.pass_over(found, why);
     }
 
-    /// True for a message that this look reads: not after as many that can't be delivered as one delivery takes, nor
-    /// before the place where the look before it ended so.
+    /// True for a message that this look reads: it has not yet found as many that can't be delivered as one
+    /// delivery takes, and the message is after the place where the look before it ended for that reason.
     fn reads(&self, found: &Found) -> bool {
         let read = |from: &RefName| {
             parse_inbox_ref(from.as_bytes()).is_some_and(|at| (at.id, from) >= (found.at.id, &found.name))
@@ -118,13 +123,13 @@ impl Inbox {
     }
 }
 
-/// Under which names it is looked for what waits for a branch: one that is no text is looked for among all.
+/// Returns the prefix of the refs of messages to a branch; of all inboxes where the branch's name is no text.
 fn scanned(branch: &RefName) -> String {
     String::from_utf8(inbox_prefix(branch.short()))
         .unwrap_or_else(|_| String::from_utf8_lossy(INBOX).into_owned())
 }
 
-/// Of these refs the messages to a branch, by their ids.
+/// Returns those of these refs that are messages to a branch, ordered by their ids.
 fn waiting_for(branch: &RefName, refs: Vec<(RefName, ObjectId)>) -> Vec<Found> {
     let found = refs.into_iter().filter_map(|(name, commit)| {
         let at = parse_inbox_ref(name.as_bytes()).filter(|at| at.branch == branch.short())?;
@@ -136,18 +141,20 @@ fn waiting_for(branch: &RefName, refs: Vec<(RefName, ObjectId)>) -> Vec<Found> {
 }
 
 impl Runner<'_> {
-    /// The messages that wait for a branch, by their ids; on a remote, as far as was heard of them
-    /// ([`Around::hear_inbox`](super::known::Around)).
+    /// Returns the messages that wait for a branch, ordered by their ids; for a remote, those that were last
+    /// fetched ([`Around::hear_inbox`](super::known::Around)).
     pub(super) fn inbox_of(&self, branch: &RefName) -> Result<Vec<Found>, StoreError> {
         Ok(waiting_for(branch, self.store.known_scan(&scanned(branch))?))
     }
 
-    /// The same, on a remote too as it is now.
+    /// Returns the messages that wait for a branch at this moment, ordered by their ids; a remote is asked
+    /// for them.
     pub(in crate::runner) fn inbox_now(&self, branch: &RefName) -> Result<Vec<Found>, StoreError> {
         Ok(waiting_for(branch, self.store.scan(&scanned(branch))?))
     }
 
-    /// What waits for a head that takes messages.
+    /// Returns what waits for a head that takes messages. `in_the_way`: messages to ignore, which can't be
+    /// moved.
     pub(super) fn inbox_for(
         &self,
         branch: &RefName,
@@ -189,7 +196,7 @@ impl Runner<'_> {
                 let Some((found, letter)) = self.fit(branch, found, &mut inbox)? else { continue };
                 text += letter.text.len();
                 if read > 0 && text > TEXT_MAX {
-                    // It is the first of the next delivery.
+                    // This message is the first of the next delivery.
                     read = MESSAGES_MAX;
                     continue;
                 }
@@ -198,23 +205,24 @@ impl Runner<'_> {
                 inbox.refs.push(found);
             }
         }
-        // Where two have one id, `heard` keeps the one that was delivered.
+        // Of two messages with one id, `heard` keeps the first that is taken off: the one that was delivered.
         inbox.over.sort_by_key(|found| !brought.has_commit(found.commit));
         Ok(inbox)
     }
 
-    /// A message that may be delivered. Of any other it is said what becomes of it.
+    /// Returns a message that may be delivered, with its ref. For any other, notes in `inbox` what becomes of
+    /// it.
     fn fit(
         &self,
         branch: &RefName,
         found: Found,
         inbox: &mut Inbox,
     ) -> Result<Option<(Found, Letter)>, RunnerError> {
-        // Of a remote it may not be known yet: then the swap hears of it.
+        // A remote's ref may not be known yet: then the swap fails and makes it known.
         if is_heard_already(self.store.known_tip(&found.heard())?, found.commit) {
             match self.heard_elsewhere(branch, found.at.id)? {
                 None => inbox.over.push(found),
-                // Taken off it would be lost, and under `heard` there is no place for it.
+                // Taking this message off would lose it, because there is no place for it under `heard`.
                 Some(other) => {
                     let why = format!("it has the id of a message that '{other}' has heard");
                     inbox.pass_over_read(found, why);
@@ -222,7 +230,8 @@ impl Runner<'_> {
             }
             return Ok(None);
         }
-        // The first by its name is delivered; then the other's id was brought, and it is taken off.
+        // Of two messages with one id, the first by name is delivered. Then the branch has brought the
+        // other's id, and that message is taken off.
         if inbox.refs.last().is_some_and(|last| last.at.id == found.at.id) {
             inbox.pass_over(found, "another message of its id is delivered");
             return Ok(None);
@@ -236,8 +245,8 @@ impl Runner<'_> {
         }
     }
 
-    /// The messages that could not be moved because other refs stand below their names under `heard`, with the first of
-    /// these. None where it was another error.
+    /// Returns the messages that could not be moved because other refs exist below their names under `heard`,
+    /// each with the first of these refs; none if the error is another.
     pub(super) fn in_the_way<'f>(
         &self,
         found: impl IntoIterator<Item = &'f Found>,
@@ -301,28 +310,31 @@ impl Runner<'_> {
         Ok(Ok(letter))
     }
 
-    /// The other branch that the message under `heard` says that it was sent to. `None` where it says this one, or none.
+    /// Returns the other branch that the message under `heard` says that it was sent to; `None` where it says
+    /// this branch, or none.
     pub(in crate::runner) fn heard_elsewhere(
         &self,
         branch: &RefName,
         id: MessageId,
     ) -> Result<Option<RefName>, StoreError> {
         let Some(heard) = self.store.tip(&RefName::new(heard_ref(id)))? else { return Ok(None) };
-        // What is no commit says nothing.
+        // An object that is no commit names no branch.
         let Ok(commit) = self.store.read_commit(heard) else { return Ok(None) };
         let message = Message::parse(&commit.message);
         let named = message.last(BRANCH.of(Dialect::Dwp)).filter(|named| *named != branch.short());
         Ok(named.map(RefName::branch))
     }
 
-    /// False for an answer to other words than those that stand under the question's id; true where none do any more.
+    /// False for an answer that does not say which commit of the question it answers, or says another than
+    /// the one that stands under the question's id; true where none stands there any more.
     fn is_asked_so(&self, question: MessageId, seen: Option<ObjectId>) -> Result<bool, StoreError> {
         let stands = self.store.known_tip(&RefName::new(asked_ref(question)))?;
         Ok(seen.is_some() && stands.is_none_or(|stands| Some(stands) == seen))
     }
 
-    /// What the commits of a branch brought. No date ends the walk: clocks differ, and a message would come twice. A line that
-    /// was walked before, by this process or an earlier one, is not walked again: below a commit there is always the same.
+    /// Returns what the commits of a branch brought. No date ends the walk, because clocks differ and a
+    /// message would be delivered twice. A line that was walked before, by this process or an earlier one, is
+    /// not walked again: what is below a commit never changes.
     fn brought(&self, branch: &RefName, tip: &Tip) -> Result<Walked, RunnerError> {
         if walked(tip.id()).is_none()
             && let Some(Line { tip, brought }) = self.known_line(branch)
@@ -341,7 +353,7 @@ impl Runner<'_> {
             unnoted += 1;
             let Some(below) = at.parents.first().copied() else { break };
             if self.store.history_ends_at(at.id)? {
-                // More of it may come yet.
+                // A later fetch may bring more of the line.
                 is_whole = false;
                 break;
             }
@@ -354,8 +366,8 @@ impl Runner<'_> {
         Ok(line)
     }
 
-    /// Takes messages off that are not to be delivered (again): they are under `heard` from now on. False where another
-    /// process was quicker with one of them: what is left is to be looked for again.
+    /// Takes messages off that are not to be delivered (again), by moving them to `heard`. False where
+    /// another process moved one of them first: the caller looks again for what is left.
     pub(super) fn take_off(&self, over: &[Found]) -> Result<bool, RunnerError> {
         if over.is_empty() {
             return Ok(true);
@@ -368,8 +380,9 @@ impl Runner<'_> {
         }
     }
 
-    /// Of messages that a command marked as heard those that bring no work, or work that this commit has: as a parent
-    /// of an outcome without it a message would count as merged.
+    /// Returns those messages, of the ones that a command marked as heard, that bring no work, or work that
+    /// this commit has. A message becomes a parent of the outcome, so work that the commit lacks would count
+    /// as merged.
     pub(in crate::runner) fn whose_work_is_in(
         &self,
         found: Vec<Found>,
@@ -385,8 +398,8 @@ impl Runner<'_> {
         Ok(kept)
     }
 
-    /// The moves of messages from the inbox to `heard`. Of a remote what was heard of it counts: where there is more, the
-    /// moves are refused, and then that is known too.
+    /// Returns the changes that move messages from the inbox to `heard`. A remote's refs are taken as last
+    /// fetched: if there are others by now, the changes are refused, and those refs become known.
     pub(in crate::runner) fn hearing(&self, found: &[Found]) -> Result<Vec<RefChange>, RunnerError> {
         let (mut changes, mut ids) = (Vec::with_capacity(found.len() * 2), HashSet::new());
         for found in found {
@@ -399,8 +412,9 @@ impl Runner<'_> {
         Ok(changes)
     }
 
-    /// Takes off what the head of a branch brought and the runner that delivered it had no time to take off, before anything
-    /// else is written to that branch: what stands on it may not say any more what it brought.
+    /// Takes off the messages that the head of a branch brought, where the runner that delivered them was
+    /// killed before it took them off. This comes before anything else is written to the branch, because a
+    /// later commit may no longer say what the head brought.
     pub(super) fn finish_delivery(&self, branch: &RefName, head: ObjectId) -> Result<(), RunnerError> {
         let commit = self.store.read_commit(head)?;
         // A remote moves all of a delivery or nothing.
@@ -408,7 +422,7 @@ impl Runner<'_> {
             return Ok(());
         }
         let Some(event) = Event::in_message(&commit.message).filter(|event| !event.is_working()) else {
-            // Before the lease was written they were taken off.
+            // They were taken off before the lease was written.
             return Ok(());
         };
         let heard = heard_of(&event.message, Dialect::Dwp);
@@ -416,11 +430,13 @@ impl Runner<'_> {
         loop {
             let mut over = self.inbox_of(branch)?;
             over.retain(|found| heard.iter().any(|heard| heard.id == found.at.id));
-            // These stay, as each look says, and the branch's own line tells that it brought them. Else a user who may
-            // push a ref there could have nothing more written to this branch.
+            // Messages with a ref in the way stay, as each look reports, and the branch's own line says that
+            // it brought them. Otherwise a user who may push a ref there could keep everything from being
+            // written to this branch.
             over.retain(|found| in_the_way.iter().all(|(name, _)| *name != found.name));
             over.sort_by_key(|found| !heard.iter().any(|heard| heard.commit == found.commit));
-            // Each time that another was quicker, or a ref was in the way, there is less of it.
+            // This ends: each time another process was quicker, or a ref was in the way, fewer messages are
+            // left.
             match self.take_off(&over) {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}

@@ -1,7 +1,8 @@
-//! What holds a branch back besides its head, or brings it further: pauses, messages, other branches.
+//! What holds a branch back, or moves it on, besides its head: pauses, messages, other branches.
 //!
-//! Read only for a head that something may be done about, so a branch that says nothing of the kind costs no more than
-//! a look for pauses. What can't be read holds rather than lets go. Implements K47 (what waits), K50, K52 (what is looked at).
+//! It is read only for a head that something may be done about, so a branch that none of this concerns costs
+//! no more than a look for pauses. What can't be read holds a branch rather than letting it go. Implements
+//! K47 (what waits), K50, K52 (what is looked at).
 
 use super::inbox::Inbox;
 use super::lease::Claim;
@@ -26,30 +27,30 @@ use std::time::Duration;
 /// What is known of a branch besides its head.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// The pause that holds it.
+    /// The pause that holds the branch.
     pub paused: Option<Paused>,
-    /// What waits for it.
+    /// The messages that wait for it.
     pub inbox: Inbox,
-    /// What other branches it waits for.
+    /// What the branch waits for on other branches and is still missing.
     pub after: Option<Unmet>,
-    /// The budget that is used up.
+    /// The budget that is used up, if one is.
     pub budget: Option<Overspent>,
-    /// How many dispatches may lead to one another, where that is a limit of its own.
+    /// The most dispatches in a chain, where the branch has a limit of its own.
     pub max_hops: Option<u32>,
 }
 
-/// How far beyond the limit of flows a node is dispatched: the turn that reached it is still routed, which pauses the flow and
-/// says why.
+/// How many dispatches beyond the limit of flows a node may have: the turn that reached the limit is still
+/// routed, which pauses the flow and says why.
 const FLOW_MORE: u32 = 8;
 
 impl Known {
-    /// What is said of messages that are not delivered.
+    /// Returns the notes about messages that are not delivered.
     pub(crate) fn passed_over(&self) -> impl Iterator<Item = Note> {
         let said = |(name, why): &(RefName, String)| Note::PassedOver(name.clone(), why.clone());
         self.inbox.passed_over.iter().map(said).collect::<Vec<_>>().into_iter()
     }
 
-    /// As `decide` is told.
+    /// Returns these facts as `decide` takes them.
     pub(crate) fn facts(&self) -> Facts<'_> {
         Facts {
             paused: self.paused.as_ref(),
@@ -66,24 +67,24 @@ impl Known {
 pub(crate) struct Pauses(Vec<(Paused, Pause)>);
 
 impl Pauses {
-    /// The first that holds a branch.
+    /// Returns the first pause that holds a branch.
     pub(crate) fn holding(&self, branch: &RefName) -> Option<&Paused> {
         let holds = |pause: &Pause| pause.holds(|patterns| pattern::any(patterns, branch));
         self.0.iter().find(|(_, pause)| holds(pause)).map(|(paused, _)| paused)
     }
 }
 
-/// A pause as its ref was read.
+/// A pause as it was read from its ref.
 pub(super) struct ReadPause {
-    /// Its ref.
+    /// The pause's ref.
     pub name: RefName,
-    /// Its id; of a name that is none one that stands for that.
+    /// The pause's id, or one derived from the ref's name where that name is not a valid id.
     pub id: MessageId,
-    /// What the ref holds, where that can be read.
+    /// What the ref holds, where it can be read.
     pub at: Option<ObjectId>,
-    /// The commit of that.
+    /// The commit that the ref holds, where that can be read.
     pub commit: Option<Commit>,
-    /// Whom it holds: what can't be read every branch.
+    /// Which branches it holds; a pause that can't be read holds every branch.
     pub pause: Pause,
 }
 
@@ -95,27 +96,28 @@ impl ReadPause {
     }
 }
 
-/// What one look around has read already.
+/// What one look at branches has read already.
 #[derive(Debug, Default)]
 pub(crate) struct Around {
     pauses: OnceCell<Pauses>,
-    /// The inboxes of all branches were heard of.
+    /// Set once the inboxes of all branches were fetched.
     inboxes: OnceCell<()>,
-    /// What is being checked before it lands, and where that is to be.
+    /// The candidates that are being checked before they land: the target of each, without `refs/heads/`, and
+    /// its branch.
     landings: OnceCell<Vec<(Vec<u8>, RefName)>>,
-    /// It looks at one branch.
+    /// True for a look at one branch alone.
     one: bool,
-    /// Messages that can't be moved to `heard`, and what is in the way there.
+    /// Messages that can't be moved to `heard`, each with the ref that is in the way there.
     in_the_way: Vec<(RefName, RefName)>,
 }
 
 impl Around {
-    /// A look at one branch.
+    /// Returns a look at one branch.
     pub(crate) fn one() -> Self {
         Self { one: true, ..Self::default() }
     }
 
-    /// What is being checked before it lands.
+    /// Returns the candidates that are being checked before they land.
     pub(super) fn landings(&self, runner: &Runner<'_>) -> Result<&[(Vec<u8>, RefName)], StoreError> {
         if self.landings.get().is_none() {
             let _ = self.landings.set(runner.landings()?);
@@ -123,12 +125,12 @@ impl Around {
         Ok(self.landings.get().map_or(&[], Vec::as_slice))
     }
 
-    /// A look at one branch that leaves these messages where they are.
+    /// Returns a look at one branch that leaves these messages where they are.
     pub(super) fn one_without(in_the_way: &[(RefName, RefName)]) -> Self {
         Self { in_the_way: in_the_way.to_vec(), ..Self::one() }
     }
 
-    /// Hears what waits for a branch of a remote: who looks at many asks once for all.
+    /// Fetches what waits for a branch of a remote. A look at many branches fetches once for all of them.
     fn hear_inbox(&self, runner: &Runner<'_>, branch: &RefName) -> Result<(), StoreError> {
         if self.one {
             return runner.store.hear_shared(&[&inbox_prefix(branch.short())]);
@@ -147,7 +149,8 @@ pub(super) fn takes_any(event: &Event) -> bool {
 }
 
 impl Runner<'_> {
-    /// What holds a branch at this moment, on a remote too: what came with the heads may be older.
+    /// Returns the pause that holds a branch at this moment. A remote is asked again, because what came with
+    /// the heads may be older.
     fn held_now(&self, branch: &RefName) -> Result<Option<Paused>, StoreError> {
         let mut waits = (0..).map_while(|tries| try_again(Patience::Tries, tries, Duration::ZERO));
         let heard: &[&[u8]] = if slug_of(branch.short()).is_some() { &[PAUSED, FLOWS] } else { &[PAUSED] };
@@ -162,7 +165,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The first of these pauses that holds a branch, or the flow that does (N12).
+    /// Returns the first of these pauses that holds a branch, or else the flow that does (N12).
     fn held_by(&self, pauses: &Pauses, branch: &RefName) -> Result<Option<Paused>, StoreError> {
         match pauses.holding(branch) {
             Some(paused) => Ok(Some(paused.clone())),
@@ -170,7 +173,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The pauses that stand.
+    /// Returns the pauses that stand.
     pub(crate) fn standing_pauses(&self) -> Result<Pauses, StoreError> {
         let paused = |ReadPause { id, pause, .. }| {
             (Paused { id, holder: pause.holder.clone(), reason: pause.reason.clone() }, pause)
@@ -178,8 +181,8 @@ impl Runner<'_> {
         Ok(Pauses(self.read_pauses()?.into_iter().map(paused).collect()))
     }
 
-    /// The pauses that stand, oldest first, with what their refs hold: what can't be read, or stands under a name that is
-    /// no id, holds every branch, and lets every other verb go on.
+    /// Returns the pauses that stand, oldest first, with what their refs hold. A pause that can't be read, or
+    /// whose name is no id, holds every branch, but lets every other verb work.
     pub(super) fn read_pauses(&self) -> Result<Vec<ReadPause>, StoreError> {
         let scan = self.store.scan_all(&String::from_utf8_lossy(PAUSED))?;
         let mut all = Vec::new();
@@ -212,7 +215,8 @@ impl Runner<'_> {
         Ok(all)
     }
 
-    /// What is known of a branch whose head this is; what is `around` is read once for one look.
+    /// Returns what is known of a branch whose head this is. `around` keeps what is read once for all
+    /// branches of a look.
     pub(crate) fn known(
         &self,
         branch: &RefName,
@@ -250,8 +254,8 @@ impl Runner<'_> {
         })
     }
 
-    /// Ends a lease before its command was started: the trigger is written once more, so that it is dispatched when what
-    /// stood in the way is over. False where another process was quicker with the branch.
+    /// Ends a lease before its command was started: the trigger is written once more, so that it is
+    /// dispatched when what stood in the way is over. False where another process moved the branch first.
     fn give_back(
         &self,
         branch: &RefName,
@@ -273,8 +277,9 @@ impl Runner<'_> {
         Ok(true)
     }
 
-    /// Looks once more for a pause, between the claim and the start: one that was made meanwhile ends the evaluation, and
-    /// so does one that can't be looked for. Neither leaves a lease behind, where the branch can still be written to.
+    /// Looks once more for a pause, between the claim and the start. A pause that was made meanwhile ends the
+    /// evaluation, and so does an error that keeps the runner from looking. Neither leaves a lease behind, if
+    /// the branch can still be written to.
     pub(super) fn paused_since(
         &self,
         branch: &RefName,
@@ -285,7 +290,8 @@ impl Runner<'_> {
             Ok(held) => held,
             Err(error) => {
                 report.claimed = Some(claim.run.id.clone());
-                // Whatever comes of this: what went wrong is why it could not be looked.
+                // Whether this succeeds or not, the error to report is the one that kept the pauses from
+                // being read.
                 let _ = self.give_back(branch, claim, ("pauses could not be read", self.soon()));
                 return Err(error.into());
             }
@@ -298,15 +304,16 @@ impl Runner<'_> {
         }))
     }
 
-    /// Of these heads those that wait for nothing any more: what they waited for came, or a message did. Whatever else
-    /// keeps them is found when they are evaluated.
+    /// Returns those of these heads that wait for nothing any more, because what they waited for came, or a
+    /// message did. Anything else that holds them is found when they are evaluated.
     pub(super) fn awaited(&self, heads: Vec<(RefName, Tip)>) -> Vec<(RefName, ObjectId)> {
         let (mut ready, around) = (Vec::new(), Around::default());
         for (branch, tip) in heads {
             let Some(event) = &tip.event else { continue };
             let queues = !After::of(event).is_empty() || Request::of(event).is_some();
             let waits = queues && self.queued(event, &around).is_ok_and(|unmet| unmet.is_none());
-            // An inbox that can't be read is told by who evaluates its branch; the other heads are looked at all the same.
+            // An inbox that can't be read is reported when its branch is evaluated; the other heads are
+            // looked at all the same.
             let hears = takes_any(event) && self.inbox_of(&branch).is_ok_and(|found| !found.is_empty());
             if waits || hears {
                 ready.push((branch, tip.id()));
@@ -316,8 +323,8 @@ impl Runner<'_> {
         ready
     }
 
-    /// What is missing of what this head waits for. A branch that can't be read, as one that is another's name, is in no
-    /// state that is known.
+    /// Returns what is missing of what this head waits for. A branch that can't be read, such as a symbolic
+    /// ref, is in no known state.
     pub(super) fn unmet(&self, event: &Event) -> Option<Unmet> {
         unmet(After::of(event), |want| {
             let name = RefName::branch(&want.branch);

@@ -16,11 +16,13 @@ use std::time::Duration;
 
 /// How much of each log goes into a `stalled` body, in bytes.
 const TAIL: usize = 3 * 1024;
-/// How much before that is read too, so that a secret is known whose beginning is not shown.
+/// How many bytes before that are read too, so that a secret is recognized even if its beginning is not
+/// shown.
 const BEFORE: usize = 64 * 1024;
 
 impl ActiveRun<'_> {
-    /// The body of a `stalled` commit: what ended it, how long it took, the last lines (K23).
+    /// Returns the body of a `stalled` commit: what ended the command, how long it took, its last lines
+    /// (K23).
     pub(super) fn details(&self, exit: Option<&Exit>, why: &Stall, attempt: Option<&RefName>) -> String {
         let took = self.took();
         let whole_millis = Duration::new(took.as_secs(), took.subsec_millis() * 1_000_000);
@@ -37,7 +39,8 @@ impl ActiveRun<'_> {
         if let Stall::Checkout(obstacle) = why {
             text += &format!("\n{}\n", tail_block(obstacle.to_string().as_bytes(), TAIL));
         }
-        // What a command printed becomes a commit, and commits travel: not with what must stay here.
+        // What a command printed becomes part of a commit, and commits are pushed: secrets must not be among
+        // it.
         let secrets = self.runner.secrets();
         for (name, path) in [("stderr", &self.logs.stderr), ("stdout", &self.logs.stdout)] {
             let tail = tail_block(&secrets.mask(&last_bytes(path, BEFORE + TAIL)), TAIL);
@@ -53,7 +56,7 @@ impl ActiveRun<'_> {
         }
         let kept = modules::kept_of(self.runner.repo, self.run_id());
         if kept.is_dir() {
-            // As the report says it.
+            // The report uses the same words.
             let what = match modules::names(&kept).unwrap_or_default().is_empty() {
                 true => "What was in its worktree, and no tree can hold, is",
                 false => "Repositories that were in its worktree are",
@@ -77,7 +80,7 @@ impl ActiveRun<'_> {
 }
 
 impl Runner<'_> {
-    /// What must not travel with a commit.
+    /// Returns the secrets of the environment, which must not travel with a commit.
     pub(super) fn secrets(&self) -> Secrets {
         Secrets::of(
             self.environment.iter().map(|(name, value)| {
@@ -87,7 +90,8 @@ impl Runner<'_> {
     }
 }
 
-/// The end of a log. The command may have put anything there.
+/// Reads the end of a log, through no link, since the command may have put anything there. Empty if that
+/// fails.
 fn last_bytes(path: &Path, limit: usize) -> Vec<u8> {
     apart(path).and_then(|(folder, name)| folder.read_tail(name, limit as u64)).unwrap_or_default()
 }

@@ -1,9 +1,9 @@
 //! Holding a branch: the lease commit, the swap that makes it the head, and its renewals.
 //!
-//! Each swap names the head that it replaces; losing one is no error. A swap whose verdict is unknown is tried
-//! again with the same expectation. Every move of a run's branch is an `advance_once`; all but a renewal, which the run's
-//! own loop repeats, go through `advance_by`, which tries again.
-//! Implements K10, K11, K18 (times), K44 (the ref of a run).
+//! Each swap names the head that it replaces; losing one is no error. A swap whose verdict is unknown is
+//! tried again with the same expectation. Every move of a run's branch is an `advance_once`. All of them but
+//! a renewal, which the run's own loop repeats, go through `advance_by`, which tries again. Implements K10,
+//! K11, K18 (times), K44 (the ref of a run).
 
 use super::report::{Refusal, Skip, Verdict};
 use super::{Runner, RunnerError, Tip};
@@ -19,7 +19,7 @@ use crate::protocol::transition::Run;
 use crate::store::{Expected, RefChange, RefName, StoreError, Swap, swap};
 use std::time::Duration;
 
-/// Longest call to a remote for a commit alone.
+/// Longest call to a remote for a commit that changes no file.
 const CALL: Duration = Duration::from_secs(30);
 /// How long a swap outside of a run is tried again.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,22 +35,22 @@ pub(super) struct Lease {
     pub id: ObjectId,
     /// Its message.
     pub message: Message,
-    /// When building it began, on the clock that counts suspend.
+    /// When the runner began to build it, on the clock that counts suspend.
     pub born: Duration,
 }
 
 /// A branch that a run holds.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
-    /// The run.
+    /// The run that holds it.
     pub run: Run,
-    /// What it answers.
+    /// The head that the run answers.
     pub trigger: Tip,
     /// The lease that the slot is filled with.
     pub first: ObjectId,
     /// The tree of trigger and lease.
     pub tree: ObjectId,
-    /// The lease as it is now.
+    /// The newest lease: the first one, or its latest renewal.
     pub lease: Lease,
 }
 
@@ -63,7 +63,7 @@ struct Swapped<'a> {
 }
 
 impl Swapped<'static> {
-    /// Of the branch alone.
+    /// Returns a move of the branch alone.
     fn of(from: ObjectId, to: ObjectId) -> Self {
         Self { from, to, others: &[] }
     }
@@ -71,20 +71,21 @@ impl Swapped<'static> {
 
 /// What became of an attempt to claim a branch.
 pub(super) enum Claimed {
-    /// The branch is ours.
+    /// The branch was claimed.
     Held(Box<Claim>),
-    /// It is not, for this reason.
+    /// The branch was not claimed, for this reason.
     No(Box<Verdict>),
 }
 
 impl Claim {
-    /// When the lease ends, on the clock that counts suspend.
+    /// Returns when the lease ends, on the clock that counts suspend.
     pub(super) fn ends(&self) -> Duration {
         self.lease.born + Duration::from_secs(self.run.lease_seconds)
     }
 }
 
-/// True where a new commit is on its branch; false where the head is another one; an error where that is not known.
+/// True where a new commit is on its branch; false where the head is another one; an error where that is not
+/// known.
 pub(super) fn is_written(branch: &RefName, verdict: Swap) -> Result<bool, RunnerError> {
     match after_end(verdict) {
         AfterEnd::Written => Ok(true),
@@ -142,12 +143,12 @@ impl Runner<'_> {
         }
     }
 
-    /// Swaps a fresh `working` commit in; false where the lease is no longer the head.
+    /// Swaps in a fresh `working` commit; false where the lease is no longer the head.
     pub(super) fn renew(&self, branch: &RefName, claim: &mut Claim) -> Result<bool, RunnerError> {
         let until = self.deadlines(claim).give_up;
         let born = self.clock.elapsed();
         let commit = self.write(branch, claim.tree, vec![claim.lease.id], &claim.lease.message)?;
-        // One attempt: the command, and a signal to this runner, are heard between two of them.
+        // Only one attempt: the run's loop attends to the command and to signals before it makes another.
         match after_renewal(self.advance_once(
             branch,
             Swapped::of(claim.lease.id, commit),
@@ -164,8 +165,9 @@ impl Runner<'_> {
         }
     }
 
-    /// Moves a branch to the commit that ends a run; false where the head is another one, which is to be judged.
-    /// What may pass is tried again until that moment on the clock that counts suspend (K31).
+    /// Moves a branch to the commit that ends a run; false where the head is another one, which the caller
+    /// has to judge. Failures that may pass are tried again until `until`, on the clock that counts suspend
+    /// (K31).
     pub(super) fn end_lease(
         &self,
         branch: &RefName,
@@ -177,7 +179,7 @@ impl Runner<'_> {
         self.end_with(branch, (lease, end), &[], log, until)
     }
 
-    /// The same, together with changes of other refs.
+    /// Moves a branch as [`Runner::end_lease`] does, together with changes of other refs.
     pub(super) fn end_with(
         &self,
         branch: &RefName,
@@ -191,13 +193,13 @@ impl Runner<'_> {
         is_written(branch, self.advance_by(branch, swap, log, until, patience)?)
     }
 
-    /// Until when a swap outside of a run is tried, on the clock that counts suspend.
+    /// Returns until when a swap outside of a run is tried, on the clock that counts suspend.
     pub(super) fn soon(&self) -> Duration {
         self.clock.elapsed() + PATIENCE
     }
 
-    /// Moves a branch from `old` to `new` outside of a run; false where the head is another one. An unknown verdict
-    /// is tried again for 10 s.
+    /// Moves a branch from `old` to `new` outside of a run; false where the head is another one. An unknown
+    /// verdict is tried again: for 10 s on a remote, a few times where the branch is local.
     pub fn advance(
         &self,
         branch: &RefName,
@@ -208,11 +210,11 @@ impl Runner<'_> {
         is_written(branch, self.advance_by(branch, Swapped::of(old, new), log, self.soon(), Patience::Tries)?)
     }
 
-    /// Moves a branch from `old` to `new`, and tries again what may pass:
+    /// Moves a branch, and tries again after a failure that may pass:
     /// - the verdict is unknown: until `until` on a remote, a few times where the branch is local;
-    /// - the branch is where it was, and the remote's word did not reach us: as `if_untouched` says;
-    /// - the branch is where it was, and the remote said no: a few times. A lock there, a full disk and a hook differ in
-    ///   what they say alone, and no text decides (K11, K31).
+    /// - the branch is where it was, and no answer of the remote arrived: as `if_untouched` says;
+    /// - the branch is where it was, and the remote said no: a few times. A lock on the remote, a full disk
+    ///   and a hook differ only in the text of the answer, and no text decides (K11, K31).
     fn advance_by(
         &self,
         branch: &RefName,
@@ -246,7 +248,7 @@ impl Runner<'_> {
         }
     }
 
-    /// One attempt at such a move, no call of which outlasts that moment.
+    /// Makes one attempt at such a move, in which no call to a remote outlasts `until`.
     fn advance_once(
         &self,
         branch: &RefName,
@@ -256,7 +258,7 @@ impl Runner<'_> {
     ) -> Result<Swap, RunnerError> {
         let Swapped { from: old, to: new, others } = swapped;
         self.finish_delivery(branch, old)?;
-        // A commit that changes no file is one small object: a call that takes long for it hangs.
+        // A commit that changes no file is one small object: a call that takes long for it has hung.
         let small = self.settings.remote.is_some()
             && self.store.read_commit(old)?.tree == self.store.read_commit(new)?.tree;
         let left = until.saturating_sub(self.clock.elapsed());
@@ -265,14 +267,14 @@ impl Runner<'_> {
         Ok(swap::compare_and_swap_with(&*self.store, branch, Expected::At(old), new, others, &by, log)?)
     }
 
-    /// What a run's lease asks for, and when.
+    /// Returns what a run's lease asks for, and when.
     pub(super) fn deadlines(&self, claim: &Claim) -> LeaseDeadlines {
         let run = &claim.run;
         let kill_grace = self.settings.kill_grace;
         LeaseDeadlines::of(run.dialect.writer(), claim.lease.born, run.lease_seconds, kill_grace)
     }
 
-    /// How long a runner waits between two reads of a branch's head.
+    /// Returns how long a runner waits between two reads of a branch's head.
     pub(super) fn head_poll_interval(&self, lease_seconds: u64) -> Duration {
         match self.settings.remote {
             Some(_) => (Duration::from_secs(lease_seconds) / 10).clamp(HEAD_POLL, REMOTE_HEAD_POLL_MAX),
@@ -280,7 +282,7 @@ impl Runner<'_> {
         }
     }
 
-    /// How long a lease still counts for other runners, grace included.
+    /// Returns how long a lease still counts for other runners, grace included.
     pub(super) fn lease_left(&self, claim: &Claim) -> Duration {
         let grace = match claim.run.dialect {
             Dialect::Dwp => self.settings.grace,

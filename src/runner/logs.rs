@@ -1,9 +1,10 @@
 //! Where a run's output is kept.
 //!
-//! `.aynig/logs/` in the main working tree, a folder that ignores itself; in a bare repository, and where the
-//! working tree has no place for it, `aynig/logs/` in the Git directory. There too where a branch brings a
-//! `.gitignore` of its own into that folder, which would put logs into commits: what lies there already is then
-//! brought away. Files are made new, never through a symbolic link. Implements K16, K48a (where its file is).
+//! Logs are in `.aynig/logs/` of the main working tree, a folder that ignores itself; in a bare repository,
+//! and where the working tree has no place for it, in `aynig/logs/` of the Git directory. They are in the
+//! latter too where a branch brings a `.gitignore` of its own into the former, which would put logs into
+//! commits: the runner then moves logs that are there already. Files are made new, never through a symbolic
+//! link. Implements K16, K48a (where its file is).
 
 use super::settings::Sandbox;
 use super::{Runner, RunnerError, io};
@@ -15,22 +16,23 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where logs are, from the main working tree on.
+/// The folder of logs, relative to the main working tree.
 const LOGS: &str = ".aynig/logs";
-/// How the name of a run's events ends.
+/// The end of the name of a run's file of events.
 pub(super) const EVENTS: &str = ".events.jsonl";
 
 /// The two logs of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Logs {
-    /// What it printed.
+    /// What its command wrote to standard output.
     pub stdout: PathBuf,
-    /// What it complained about.
+    /// What its command wrote to standard error.
     pub stderr: PathBuf,
 }
 
 impl Logs {
-    /// Where its command may say how far it is; there is no such file before something is written to it.
+    /// Returns the path of the run's events, where its command may say how far it is. Unless the command is
+    /// confined, there is no such file before something is written to it.
     pub(crate) fn events(&self) -> PathBuf {
         let name = self.stdout.file_name().unwrap_or_default().to_string_lossy();
         let stem = name.strip_suffix(".stdout.log").unwrap_or(&name);
@@ -38,8 +40,8 @@ impl Logs {
     }
 }
 
-/// The folder for logs, and whether it is not where it is usually found because a link is in the way, or Git would
-/// not ignore what is there.
+/// Returns the folder for logs, and true where that is not the usual folder because a link, or a file, is in
+/// the way, or because Git would not ignore what is there.
 pub(crate) fn folder(repo: &Repository) -> (PathBuf, bool) {
     let inside = repo.aynig_dir().join("logs");
     let Some(main) = &repo.main_dir else { return (inside, false) };
@@ -52,7 +54,8 @@ pub(crate) fn folder(repo: &Repository) -> (PathBuf, bool) {
     if sparse::leaves_out(repo, LOGS) { (inside, false) } else { (logs, false) }
 }
 
-/// Every folder that may hold logs, that one first: a sparse checkout comes and goes.
+/// Returns every folder that may hold logs, the one that [`folder`] returns first. There are two, because a
+/// sparse checkout may come and go.
 pub(crate) fn folders(repo: &Repository) -> Vec<PathBuf> {
     let (now, in_the_way) = folder(repo);
     let tree = repo.main_dir.as_ref().filter(|_| !in_the_way).map(|main| main.join(LOGS));
@@ -64,8 +67,8 @@ pub(crate) fn folders(repo: &Repository) -> Vec<PathBuf> {
     [vec![now], more].concat()
 }
 
-/// True where no file in this folder can come into a commit unnoticed: no rule outranks those of the folder's own
-/// `.gitignore`. One that is not there, or has nothing in it yet, is going to be ours.
+/// True where no file in this folder can get into a commit unnoticed: no rule outranks those of the folder's
+/// own `.gitignore`. A `.gitignore` that is missing, or has nothing in it yet, will be the runner's own.
 fn is_ignored(logs: &Path) -> bool {
     let path = logs.join(".gitignore");
     if path.symlink_metadata().is_err() {
@@ -75,14 +78,14 @@ fn is_ignored(logs: &Path) -> bool {
     rules.is_ok_and(|rules| rules.is_empty() || ignores_all(&rules))
 }
 
-/// True for rules that leave nothing but themselves to be seen.
+/// True for rules that ignore everything but the `.gitignore` itself.
 fn ignores_all(rules: &[u8]) -> bool {
     let mut lines = rules.split(|b| *b == b'\n').map(<[u8]>::trim_ascii_end);
     let harmless = |line: &[u8]| !line.starts_with(b"!") || matches!(line, b"!.gitignore" | b"!/.gitignore");
     lines.clone().all(harmless) && lines.any(|line| line == b"*")
 }
 
-/// Brings logs of ours out of a folder that Git looks into: what is committed there stays.
+/// Moves the runner's logs out of a folder that Git does not ignore. Logs that are committed there stay.
 fn bring_away(repo: &Repository, from: &Path, to: &Path) {
     let endings = [".stdout.log", ".stderr.log", EVENTS];
     let ours = |name: &str| name == "hook.log" || endings.iter().any(|end| name.ends_with(end));
@@ -107,7 +110,8 @@ fn bring_away(repo: &Repository, from: &Path, to: &Path) {
     }
 }
 
-/// Makes that folder; in a working tree it ignores itself.
+/// Creates the folder for logs, and returns what [`folder`] does. In a working tree the folder ignores
+/// itself.
 pub(super) fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), RunnerError> {
     let (folder, elsewhere) = folder(repo);
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
@@ -128,7 +132,7 @@ pub(super) fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), Runner
             Err(_) if place(repo, &ignore).is_ok() => return Ok((folder, elsewhere)),
             Err(_) => {}
         }
-        // Made new or not at all: a link there, dangling or not, is not written through.
+        // The file is created new or not at all, so nothing is written through a link, dangling or not.
         match File::options().write(true).create_new(true).open(&ignore) {
             Ok(mut file) => std::io::Write::write_all(&mut file, b"*\n").map_err(io("write", &ignore))?,
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -138,7 +142,8 @@ pub(super) fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), Runner
     Ok((folder, elsewhere))
 }
 
-/// Puts the whole file there at once, where the working tree is on the Git directory's file system.
+/// Puts the whole `.gitignore` in place at once. Fails where the working tree is not on the Git directory's
+/// file system.
 fn place(repo: &Repository, ignore: &Path) -> std::io::Result<()> {
     let aside = repo.aynig_dir().join(format!(".new-{}", uuid::Uuid::new_v4()));
     let placed = std::fs::write(&aside, "*\n").and_then(|()| std::fs::hard_link(&aside, ignore));
@@ -146,7 +151,8 @@ fn place(repo: &Repository, ignore: &Path) -> std::io::Result<()> {
     placed
 }
 
-/// A process that was killed, or is about to write, may not have written into it yet.
+/// Fills an empty `.gitignore`: the process that created it may have been killed, or may not have written
+/// yet.
 fn complete(ignore: &Path, found: &Metadata) {
     if found.is_file() && found.len() == 0 {
         let flags = nix::fcntl::OFlag::O_NOFOLLOW.bits();
@@ -155,7 +161,7 @@ fn complete(ignore: &Path, found: &Metadata) {
     }
 }
 
-/// The log of what runs in the background, to be appended to; never opened through a link.
+/// Opens the log of what runs in the background, to append to it; never through a link.
 pub(crate) fn open_hook_log(repo: &Repository) -> Result<File, RunnerError> {
     let path = create_folder(repo)?.0.join("hook.log");
     let mut options = File::options();
@@ -165,7 +171,7 @@ pub(crate) fn open_hook_log(repo: &Repository) -> Result<File, RunnerError> {
     let file = options.open(&path).map_err(io("open", &path))?;
     match file.metadata() {
         Ok(meta) if meta.is_file() => {
-            // It is no run's: in a shared repository each account appends to it.
+            // This log is no run's: in a shared repository each account appends to it.
             repo.share(&path);
             Ok(file)
         }
@@ -174,7 +180,7 @@ pub(crate) fn open_hook_log(repo: &Repository) -> Result<File, RunnerError> {
     }
 }
 
-/// The logs of a trigger's `n`th run, counted from 1.
+/// Returns the paths of the logs of a trigger's `n`th run, counted from 1.
 pub(crate) fn paths(folder: &Path, trigger: ObjectId, n: u32) -> Logs {
     let stem = if n == 1 { trigger.to_string() } else { format!("{trigger}.{n}") };
     Logs {
@@ -183,7 +189,7 @@ pub(crate) fn paths(folder: &Path, trigger: ObjectId, n: u32) -> Logs {
     }
 }
 
-/// The logs of a trigger's latest run; `None` where it has none.
+/// Returns the logs of a trigger's latest run; `None` where it has none.
 pub(crate) fn latest(repo: &Repository, trigger: ObjectId) -> Option<Logs> {
     folders(repo).iter().find_map(|folder| {
         let all = (1..).map(|n| paths(folder, trigger, n)).take_while(|logs| is_there(&logs.stdout));
@@ -191,12 +197,12 @@ pub(crate) fn latest(repo: &Repository, trigger: ObjectId) -> Option<Logs> {
     })
 }
 
-/// True where a log has this name, whatever a command made of it since.
+/// True where a log was created under this name, whatever a command put in its place since.
 fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// A log to be read, as long as it is one: its command may have put a link, or a fifo, in its place.
+/// Opens a log to read it, if it is a plain file: its command may have put a link, or a FIFO, in its place.
 pub(crate) fn open(path: &Path) -> Result<File, BeneathError> {
     let (folder, name) = apart(path)?;
     folder.file(name)
@@ -208,16 +214,17 @@ pub(super) fn note(run_dir: &Root, logs: &Logs) -> Result<(), BeneathError> {
     run_dir.replace(Path::new("log"), name.as_encoded_bytes(), 0o644)
 }
 
-/// The logs of this very run; `None` where they, or what is known of it, are gone.
+/// Returns the logs of this very run; `None` where they, or the note of which they are, are gone.
 pub(crate) fn of_run(repo: &Repository, run_id: &str, trigger: ObjectId) -> Option<Logs> {
-    // An id from a commit may be anything; one that names a ref names a folder.
+    // An id from a commit may be anything; one that is valid in a ref's name is a safe name for a folder.
     super::slot::run_ref(run_id)?;
     let note = Path::new("runs").join(run_id).join("log");
-    // It is in the command's folder: it names some log in the folder of logs, and no more is believed of it.
+    // The note is in a folder that the command can write to, so it is only believed to name some log in the
+    // folder of logs.
     let note = Root::open(&repo.aynig_dir()).and_then(|root| root.read(&note, 4096)).ok()?;
     let name = String::from_utf8(note).ok()?;
     let stem = name.strip_suffix(".stdout.log").filter(|stem| !stem.contains('/'))?;
-    // One that answered another trigger is another's.
+    // A log of another trigger is another run's.
     stem.split('.').next().filter(|id| *id == trigger.to_string())?;
     folders(repo).into_iter().find_map(|folder| {
         let stdout = folder.join(&name);
@@ -227,7 +234,8 @@ pub(crate) fn of_run(repo: &Repository, run_id: &str, trigger: ObjectId) -> Opti
 }
 
 impl Runner<'_> {
-    /// Makes the two empty logs of a run. Its events are made where the command may not be able to.
+    /// Creates the two empty logs of a run, and its file of events if the command is confined and may not be
+    /// able to create that. The second value is that of [`folder`].
     pub(super) fn create_logs(&self, trigger: ObjectId) -> Result<(Logs, bool), RunnerError> {
         let (folder, elsewhere) = create_folder(self.repo)?;
         let confined = !self.settings.exec.is_empty() || self.settings.sandbox != Sandbox::Off;
@@ -243,7 +251,7 @@ impl Runner<'_> {
                 Ok(_) => match make(&logs.stderr) {
                     Ok(_) => {
                         let events = logs.events();
-                        // What bears that name is of a run whose logs are gone, or of none.
+                        // A file of that name belongs to a run whose logs are gone, or to none.
                         let _ = std::fs::remove_file(&events);
                         if confined {
                             make(&events).map_err(io("create", &events))?;

@@ -1,8 +1,9 @@
 //! Commands of many heads, each looked up once.
 //!
-//! What a ref that commands come from holds, where a tree keeps its commands, and what answers a state there
-//! are asked once for one look at all branches, so that ten thousand heads cost little more than their commits.
-//! Never kept from one look to the next, and never what a claim goes by. Implements K13 (for a scan).
+//! What the ref holds that commands come from, where a tree keeps its commands, and which command answers a
+//! state there are each looked up once in a look at all branches, so ten thousand heads cost little more than
+//! their commits. Nothing is kept from one look to the next, and no claim relies on it. Implements K13 (for a
+//! scan).
 
 use super::report::{Note, Refusal};
 use super::settings::CommandsFrom;
@@ -20,7 +21,8 @@ type Hints = HashMap<(Option<ObjectId>, StateName), Option<Note>>;
 /// What one look found so far.
 pub(super) struct Lookups<'a> {
     runner: &'a Runner<'a>,
-    /// The `.aynig` tree of the ref that commands come from, where it is one.
+    /// The `.aynig` tree of the ref that commands come from, or its absence; the outer `None`: they come from
+    /// no ref.
     shared: Option<Option<ObjectId>>,
     absent: Option<RefName>,
     trees: RefCell<HashMap<ObjectId, Option<ObjectId>>>,
@@ -52,12 +54,12 @@ impl<'a> Lookups<'a> {
         })
     }
 
-    /// The ref that commands come from, where it does not exist: then no state has one.
+    /// Returns the ref that commands come from, if it does not exist: then no state has a command.
     pub(super) fn absent(&self) -> Option<&RefName> {
         self.absent.as_ref()
     }
 
-    /// Why no command of this runner's may be looked for at all.
+    /// Returns why this runner may look for no command at all; `None` where it may.
     pub(super) fn refusal(&self) -> Option<Refusal> {
         match (&self.runner.settings.commands_from, &self.absent) {
             (CommandsFrom::Nowhere, _) => Some(Refusal::NotTrusted),
@@ -72,7 +74,7 @@ impl<'a> Lookups<'a> {
     pub(super) fn lookup(&self, commit: &Commit, state: &StateName) -> Result<Lookup, StoreError> {
         if state.as_str() == LAND {
             match self.runner.answered_by(&commit.clone().into())? {
-                // What checks is no request itself.
+                // The state that checks a landing is no request to land itself.
                 Some(Some((target, check))) => return self.lookup(&target.commit, &check),
                 Some(None) => return Ok(Lookup::Missing),
                 None => {}
@@ -100,7 +102,8 @@ impl<'a> Lookups<'a> {
         Ok(found)
     }
 
-    /// Where a command is that is not where it counts (K13).
+    /// Returns the hint to a command that exists where it does not count (K13), or to states with nearly this
+    /// name.
     pub(super) fn hint(&self, tip: &Tip, state: &StateName) -> Result<Option<Note>, RunnerError> {
         let key = (self.tree_of(tip.commit.tree)?, state.clone());
         if let Some(known) = self.hints.borrow().get(&key) {

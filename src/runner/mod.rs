@@ -1,9 +1,9 @@
 //! One tick as a straight line: read the head, decide, claim, run, complete, swap.
 //!
-//! A [`Runner`] holds what a tick needs, all of it given: repository, settings, clock, identity, the
-//! environment for commands. It asks nothing, prints nothing, and returns a [`report::Report`] a branch.
-//! An [`Observer`] may be passed in that is told what happens and cannot answer.
-//! Implements K6-K11, K13-K29, K43-K45 over the rooms below.
+//! A [`Runner`] is given all that a tick needs: repository, settings, clock, identity, and the environment
+//! for commands. It prompts for nothing, prints nothing, and returns one [`report::Report`] per branch. An
+//! [`Observer`] that is passed in receives the progress of runs and cannot influence them. Implements K6-K11,
+//! K13-K29, K43-K45 on top of the lower layers (`protocol`, `supervisor`, `store`).
 
 #![warn(unreachable_pub)]
 
@@ -73,33 +73,33 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 pub(crate) use visit::Left;
 
-/// What a run does, as it happens.
+/// An event in the life of a run, reported as it happens.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// All slots are taken; the branch waits for one.
     WaitingForSlot,
     /// The branch was claimed by this run.
     Claimed {
-        /// The run.
+        /// The id of the run.
         run_id: &'a str,
-        /// The state that it answers.
+        /// The state that the run answers.
         state: &'a str,
     },
     /// The command was started.
     Started {
-        /// Its process.
+        /// The id of the process.
         pid: u32,
     },
     /// Output grew: bytes so far, and the last line.
     Output {
         /// Bytes on stdout and stderr together.
         bytes: u64,
-        /// The last line, cut.
+        /// The last line, cut to a bounded length.
         last: &'a [u8],
     },
-    /// A piece of output as it came (only where asked for).
+    /// A piece of output as the command wrote it, reported only where [`Settings::tee`] is set.
     Chunk {
-        /// From stderr.
+        /// True for standard error, false for standard output.
         stderr: bool,
         /// The bytes.
         bytes: &'a [u8],
@@ -108,18 +108,18 @@ pub enum Progress<'a> {
     Renewed,
     /// The command ended.
     Ended {
-        /// How.
+        /// How it ended, in words.
         exit: &'a str,
     },
 }
 
-/// Told what happens on a branch; cannot answer.
+/// Receives the progress of runs, and cannot influence them.
 pub trait Observer: Sync {
-    /// Takes one fact.
+    /// Receives one event of the run on `branch`.
     fn told(&self, branch: &RefName, progress: Progress<'_>);
 }
 
-/// An observer that listens to nothing.
+/// An observer that ignores everything.
 pub(crate) struct Silent;
 impl Observer for Silent {
     fn told(&self, _: &RefName, _: Progress<'_>) {}
@@ -129,43 +129,44 @@ impl Observer for Silent {
 pub struct Runner<'a> {
     /// The repository.
     pub repo: &'a Repository,
-    /// Its refs and objects, durable as configured.
+    /// The refs and objects that the tick works on, the repository's or a remote's, as durable as configured.
     pub store: Box<dyn Store>,
-    /// Like `store`, without syncing, for refs that only protect objects while a run lives.
+    /// The repository's own refs and objects, written without syncing where that endangers no other ref: for
+    /// refs that only protect objects while a run lives.
     pub scratch: Box<dyn Store>,
-    /// What was configured.
+    /// The configuration.
     pub settings: &'a Settings,
-    /// This runner.
+    /// This runner's id, `<host>-<random>`.
     pub runner_id: String,
-    /// Time.
+    /// The clocks.
     pub clock: &'a dyn Clock,
-    /// Requests to stop.
+    /// The signals that ask this process to stop.
     pub interrupt: &'a Interrupt,
-    /// Is told what happens.
+    /// Receives the progress of runs.
     pub observer: &'a dyn Observer,
-    /// Whether what was configured about trust is still what is said.
+    /// Says whether the trust configuration is still what it was when this runner was made.
     pub mandate: &'a dyn Mandate,
     /// The `git-aynig` binary, which is also the guardian.
     pub program: PathBuf,
-    /// The environment that commands inherit, already narrowed.
+    /// The environment that commands inherit, already reduced to what `aynig.passEnv` lets through.
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// What stops a tick of one branch. A lost race is none of these.
+/// An error that ends the tick of one branch. A lost race is not one of these.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
-    /// Refs, objects, slots.
+    /// Refs, objects or slots could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The guardian.
+    /// The guardian failed.
     #[error(transparent)]
     Supervisor(#[from] SupervisorError),
-    /// A file of the run.
+    /// A file or folder could not be used.
     #[error("cannot {what} '{}'", path.display())]
     Io {
-        /// What was tried, as a verb.
+        /// What failed, as a verb.
         what: &'static str,
-        /// On which path.
+        /// The path that it failed on.
         path: PathBuf,
         /// The system's error.
         #[source]
@@ -194,15 +195,15 @@ pub enum RunnerError {
         /// The branch.
         branch: RefName,
     },
-    /// The verdict of a swap stayed unknown.
+    /// It stayed unknown whether a compare-and-swap succeeded.
     #[error("cannot tell whether '{branch}' was moved: {cause}")]
     Unknown {
         /// The branch.
         branch: RefName,
-        /// What stood in the way.
+        /// Why it could not be found out.
         cause: String,
     },
-    /// A message that we built can't be written.
+    /// A message that the runner built can't be written as a commit message.
     #[error("cannot write the commit message: {cause}")]
     Message {
         /// Why.
@@ -211,14 +212,15 @@ pub enum RunnerError {
     /// The signature that the policy asks for can't be made.
     #[error("cannot sign: {cause}")]
     Signing {
-        /// What Git said.
+        /// What Git said about it.
         cause: String,
     },
 }
 
-/// What may run here, as it was said when this runner was made.
+/// The trust configuration as it was when this runner was made.
 pub trait Mandate: Sync {
-    /// True where the configuration still says the same. Asked before each claim; what can't be read counts as changed.
+    /// True where the configuration is unchanged. The runner asks before each claim. A configuration that
+    /// can't be read counts as changed.
     fn holds(&self) -> bool;
 }
 
@@ -227,16 +229,16 @@ pub trait Mandate: Sync {
 pub struct Tip {
     /// The commit.
     pub commit: Commit,
-    /// Its event; `None` where it is no state event.
+    /// The commit's event; `None` where the commit is no state event.
     pub event: Option<Event>,
 }
 
 impl Tip {
-    /// What `decide` looks at.
+    /// Returns what `decide` looks at.
     pub fn head(&self) -> Head<'_> {
         Head { event: self.event.as_ref(), committed: self.commit.committed }
     }
-    /// The commit's id.
+    /// Returns the commit's id.
     pub fn id(&self) -> ObjectId {
         self.commit.id
     }
@@ -250,7 +252,7 @@ impl From<Commit> for Tip {
 }
 
 impl RunnerError {
-    /// A swap of that branch whose verdict stayed unknown.
+    /// Returns the error for a swap of this branch whose result stayed unknown.
     pub(crate) fn unknown(branch: &RefName, cause: String) -> Self {
         RunnerError::Unknown { branch: branch.clone(), cause }
     }
@@ -262,8 +264,8 @@ pub(crate) fn io(what: &'static str, path: &std::path::Path) -> impl FnOnce(std:
 }
 
 impl Runner<'_> {
-    /// Reads a branch's head as it was last heard of; `None` where the branch does not exist. A swap that
-    /// follows names it, so a remote need not be asked once more.
+    /// Reads a branch's head as it was last fetched; `None` where the branch does not exist. That is enough
+    /// before a swap, which names the head that it expects, so a remote need not be asked once more.
     pub fn read_tip(&self, branch: &RefName) -> Result<Option<Tip>, StoreError> {
         match self.store.known_tip(branch)? {
             Some(id) => Ok(Some(self.with_hop(branch, self.store.read_commit(id)?.into()))),
@@ -271,7 +273,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Reads a branch's head as it is now.
+    /// Reads a branch's head as it is now, from the remote where the branch is a remote's.
     pub fn fresh_tip(&self, branch: &RefName) -> Result<Option<Tip>, StoreError> {
         match self.store.tip(branch)? {
             Some(id) => Ok(Some(self.with_hop(branch, self.store.read_commit(id)?.into()))),
@@ -279,7 +281,8 @@ impl Runner<'_> {
         }
     }
 
-    /// A runner like this one on the branches of that remote, or on the local ones.
+    /// Calls `work` with a runner like this one for the branches of this remote; `None`: for the local
+    /// branches.
     pub(crate) fn elsewhere<T>(
         &self,
         remote: Option<&str>,
@@ -306,8 +309,8 @@ impl Runner<'_> {
         work(&runner)
     }
 
-    /// A head with what this runner noted of the chain that led to it: a command that writes its own outcome
-    /// need not say it (K9, K29).
+    /// Returns a head with the hop count that this runner noted for it, because a command that writes its own
+    /// outcome need not say it (K9, K29); and with what flows say of it.
     pub fn with_hop(&self, branch: &RefName, mut tip: Tip) -> Tip {
         let id = tip.id();
         if let Some(event) = &mut tip.event
@@ -319,18 +322,18 @@ impl Runner<'_> {
         self.with_node(branch, tip)
     }
 
-    /// Author and committer of what this runner writes now.
+    /// Returns the author and committer of what this runner writes now.
     pub fn signature(&self) -> Signature {
         let (name, email) = self.settings.identity.clone();
         Signature { name, email, seconds: self.clock.now() }
     }
 
-    /// What `decide` is told.
+    /// Returns the policy that `decide` applies to a head of which nothing else is known.
     pub fn policy(&self, has_command: bool) -> Policy<'_> {
         self.policy_with(has_command, Facts::default())
     }
 
-    /// The same, with what is known besides the head.
+    /// Returns the policy that `decide` applies, with what is known besides the head.
     pub(crate) fn policy_with<'f>(&'f self, has_command: bool, facts: Facts<'f>) -> Policy<'f> {
         Policy {
             grace: self.settings.grace,
@@ -343,7 +346,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Renders a message, or says why it can't be.
+    /// Renders a message, or says why it can't be rendered.
     pub fn render(&self, message: &Message) -> Result<Vec<u8>, RunnerError> {
         with_body_line(message).render().map_err(|e| RunnerError::Message { cause: e.to_string() })
     }

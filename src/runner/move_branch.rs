@@ -1,7 +1,8 @@
-//! Moving a branch, and with it the working trees that have it checked out: of an outcome, a forwarded commit, a
-//! delivery, a landing.
+//! Moving a branch, and with it the working trees that have it checked out: for an outcome, a forwarded
+//! commit, a delivery, a landing.
 //!
-//! Tried first, noted, done, swapped; put back where the swap is lost. Implements K28.
+//! A change of a working tree is tried first, noted on disk and made; then the branch is swapped. If the swap
+//! is lost, the change is put back. Implements K28.
 
 use super::report::Note;
 use super::{Runner, RunnerError};
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 /// What became of moving a branch together with its working trees.
 pub(super) enum Moved {
-    /// It moved; what became of each working tree.
+    /// The branch moved; what became of each working tree.
     Won(Vec<Finished>),
     /// Another runner was quicker; what became of working trees that had the outcome already.
     Lost(Vec<Finished>),
@@ -24,7 +25,7 @@ pub(super) enum Moved {
     Blocked(Obstacle),
 }
 
-/// What is said of working trees that could not follow yet.
+/// Returns the notes about working trees that could not follow yet.
 pub(super) fn blocked_notes(finished: Vec<Finished>) -> Vec<Note> {
     finished
         .into_iter()
@@ -36,7 +37,7 @@ pub(super) fn blocked_notes(finished: Vec<Finished>) -> Vec<Note> {
 }
 
 impl Runner<'_> {
-    /// The working tree that is in the middle of something with a branch.
+    /// Returns the working tree that is rebasing or bisecting a branch, and which of these it does.
     pub(super) fn busy_worktree(&self, branch: &RefName) -> Result<Option<(Busy, PathBuf)>, RunnerError> {
         if self.settings.remote.is_some() {
             return Ok(None);
@@ -48,8 +49,8 @@ impl Runner<'_> {
         }))
     }
 
-    /// Moves a branch from `old` to `new`, tried until that moment on the clock that counts suspend.
-    /// Working trees that have it checked out are tried first.
+    /// Moves a branch from `old` to `new`, together with the working trees that have it checked out, which
+    /// are tried first. The swap is tried until `until`, on the clock that counts suspend.
     pub(super) fn move_branch(
         &self,
         branch: &RefName,
@@ -61,7 +62,7 @@ impl Runner<'_> {
         self.move_branch_with(branch, (old, new), &[], log, until)
     }
 
-    /// The same, together with changes of other refs.
+    /// Moves a branch as [`Runner::move_branch`] does, together with changes of other refs.
     pub(super) fn move_branch_with(
         &self,
         branch: &RefName,
@@ -70,7 +71,7 @@ impl Runner<'_> {
         log: &str,
         until: Duration,
     ) -> Result<Moved, RunnerError> {
-        // A remote's branch is checked out nowhere.
+        // A remote's branch is checked out in no working tree.
         let follows = self.settings.remote.is_none()
             && self.store.read_commit(old)?.tree != self.store.read_commit(new)?.tree;
         let noted = match follows {
@@ -90,7 +91,7 @@ impl Runner<'_> {
                 Ok(Moved::Won(done))
             }
             Ok(false) => Ok(Moved::Lost(self.put_back(branch, noted))),
-            // What the branch holds is not known: the next verb looks, and does what is left to do.
+            // It is not known what the branch holds. The next verb looks, and does what is left to do.
             Err(error @ RunnerError::Unknown { .. }) => Err(error),
             Err(error) => {
                 self.put_back(branch, noted);
@@ -99,7 +100,8 @@ impl Runner<'_> {
         }
     }
 
-    /// What would be in the way of moving a branch now, in a working tree that has it checked out. Nothing is changed.
+    /// Returns what would be in the way of moving a branch now, in a working tree that has it checked out.
+    /// Nothing is changed.
     pub(super) fn in_the_way_of(
         &self,
         branch: &RefName,
@@ -118,8 +120,8 @@ impl Runner<'_> {
         Ok(None)
     }
 
-    /// Brings an outcome into every working tree that has the branch checked out, before the branch moves; or into
-    /// none of them, and says what is in the way.
+    /// Brings an outcome into every working tree that has the branch checked out, before the branch moves; or
+    /// into none of them, and the inner error says what is in the way.
     fn bring(
         &self,
         branch: &RefName,
@@ -137,7 +139,7 @@ impl Runner<'_> {
                 }
             }
         }
-        // A branch that has gone on is no longer ours to bring anything to.
+        // The branch has moved meanwhile, so the swap will be lost: nothing is brought anywhere.
         if !fitted.is_empty() && self.store.tip(branch)? != Some(old) {
             return Ok(Ok(Vec::new()));
         }
@@ -161,7 +163,8 @@ impl Runner<'_> {
         if noted.is_empty() {
             return Ok(Ok(noted));
         }
-        // Under their locks: no process switches branches there any more.
+        // The working trees are locked now, and no process switches branches there any more. Those that
+        // switched before are put back.
         let still = worktrees::list(self.repo)?;
         let (noted, gone): (Vec<_>, Vec<_>) = noted
             .into_iter()
@@ -172,8 +175,8 @@ impl Runner<'_> {
         Ok(Ok(noted))
     }
 
-    /// What is in the way of a working tree. What the child of a killed runner still writes there is no change of the
-    /// user's: the next verb sees to it.
+    /// Returns what is in the way in a working tree. Changes that the child of a killed runner is still
+    /// writing there are not the user's, and are reported as a lock; the next verb sees to them.
     fn told_of_who_writes(&self, at: &Worktree, by: Obstacle) -> Obstacle {
         match by {
             Obstacle::Changes(_) if checkout::is_written_by_us(self.repo, at) => {
@@ -183,7 +186,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Has working trees hold what their branch does, which did not move; what could not be put back is noted.
+    /// Makes working trees hold again what their branch holds, which did not move. The result says what could
+    /// not be put back.
     fn put_back(&self, branch: &RefName, noted: Vec<Noted>) -> Vec<Finished> {
         let tip = match noted.is_empty() {
             true => None,
@@ -192,8 +196,8 @@ impl Runner<'_> {
         noted.into_iter().map(|noted| noted.put_back(self.repo, tip)).collect()
     }
 
-    /// Working trees that switched to the branch while it moved have what it held before. The move is made:
-    /// what can't be brought there is only said.
+    /// Brings working trees up to date that switched to the branch while it moved, and so have what it held
+    /// before. The branch has moved, so what can't be brought there is only reported.
     fn bring_to_late(
         &self,
         branch: &RefName,

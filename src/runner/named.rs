@@ -1,9 +1,9 @@
-//! What an id in a commit names, where that is this commit's own.
+//! What an id in a commit names, if that belongs to the commit's own branch.
 //!
-//! A commit may name any run, any attempt and any trigger: who writes to one branch must not move, remove or land
-//! what another's is. An attempt belongs to a branch that holds the lease which it stands on, a trigger to a
-//! branch that has it in its history, and a run ref goes only from the lease that it points to.
-//! Implements K26, K27, K44, S30.
+//! A commit may name any run, any attempt and any trigger, but a user who may write to one branch must not
+//! move, remove or land what belongs to another. An attempt belongs to a branch that holds the lease on which
+//! the attempt stands, a trigger to a branch that has it in its history, and a run's ref is removed only from
+//! the lease that it points to. Implements K26, K27, K44, S30.
 
 use super::attempt::attempt_ref;
 use super::slot::run_ref;
@@ -12,11 +12,12 @@ use crate::protocol::event::{Event, STALLED_RUN};
 use crate::protocol::id::ObjectId;
 use crate::store::{RefName, StoreError, swap};
 
-/// How many commits below a head may be no lease, before the lease is looked for no further (K29).
+/// How many commits below a head may be no state event before the search for a lease ends (K29).
 const PLAIN: usize = 1000;
 
 impl Runner<'_> {
-    /// Where the work of a run is kept, if that stands on a lease of the run at or below this commit.
+    /// Returns the ref and commit that keep the work of a run, if that stands on a lease of the run at or
+    /// below this commit.
     pub(super) fn attempt_of(
         &self,
         run_id: &str,
@@ -27,14 +28,14 @@ impl Runner<'_> {
         Ok(self.stands_on_run(attempt, run_id, at)?.then_some((name, attempt)))
     }
 
-    /// [`Runner::attempt_of`] where the runner that kept it may have been on another machine.
+    /// Does as [`Runner::attempt_of`], where the runner that kept the work may have been on another machine.
     pub(super) fn attempt_obtained(
         &self,
         run_id: &str,
         at: &Tip,
     ) -> Result<Option<(RefName, ObjectId)>, StoreError> {
         match attempt_ref(run_id) {
-            // Asked of a remote only for what this branch had leased.
+            // The remote is asked only for a run that this branch has a lease of.
             Some(name) if self.first_lease(run_id, at)?.is_some() => {
                 self.store.obtain(&name)?;
                 self.attempt_of(run_id, at)
@@ -50,7 +51,8 @@ impl Runner<'_> {
         }
     }
 
-    /// The oldest lease of a run at or below a commit, along first parents; plain commits may lie between (K29).
+    /// Returns the oldest lease of a run at or below a commit, along first parents; plain commits may lie
+    /// between (K29).
     fn first_lease(&self, run_id: &str, at: &Tip) -> Result<Option<ObjectId>, StoreError> {
         let (mut found, mut plain) = (None, 0);
         let mut tip = at.clone();
@@ -69,7 +71,8 @@ impl Runner<'_> {
         }
     }
 
-    /// True where another branch stalled in this run too, as a copy of this one did, and may land its attempt.
+    /// True where another branch, such as a copy of this one, stalled in this run too, and may land its
+    /// attempt.
     pub(super) fn is_for_others(&self, run_id: &str, branch: &RefName) -> Result<bool, StoreError> {
         for (name, commit) in self.store.read_heads("refs/heads/")?.heads {
             let tip = Tip::from(commit);
@@ -81,15 +84,16 @@ impl Runner<'_> {
         Ok(false)
     }
 
-    /// Points the run's own ref at its lease, so that no `gc` takes it. Best effort: the branch holds it too.
+    /// Points the run's own ref at its lease, so that no `gc` removes that. Best effort, because the branch
+    /// holds the lease too.
     pub(super) fn follow(&self, run_id: &str, lease: ObjectId) {
         if let Some(name) = run_ref(run_id) {
             let _ = swap::put_ref(&*self.scratch, &name, lease, &self.signature(), "");
         }
     }
 
-    /// Removes a run's ref where it points to one of these leases: the run is over. One that points elsewhere is
-    /// another's, or is left to `gc`.
+    /// Removes the ref of a run that is over, if it points to one of these leases. A ref that points
+    /// elsewhere is another run's, or is left to `gc`.
     pub(super) fn unfollow(&self, run_id: &str, leases: &[ObjectId]) {
         if let Some(name) = run_ref(run_id)
             && let Ok(Some(at)) = self.scratch.tip(&name)
@@ -99,7 +103,8 @@ impl Runner<'_> {
         }
     }
 
-    /// [`Runner::unfollow`] for a run of ours that no runner works on any more, whose last lease is not known.
+    /// Does as [`Runner::unfollow`] for a run that no runner works on any more and whose last lease is not
+    /// known. `first`: the run's first lease.
     pub(super) fn unfollow_from(&self, run_id: &str, first: ObjectId) -> Result<(), RunnerError> {
         let Some(name) = run_ref(run_id) else { return Ok(()) };
         if let Some(at) = self.scratch.tip(&name)?

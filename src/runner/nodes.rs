@@ -1,9 +1,10 @@
-//! What flows say of a branch: that it is a node's, and whether that is held.
+//! What flows say of a branch: that it is a node's, and whether the node is held.
 //!
-//! Only branches below `flow/` are asked about, so no other costs a look. A user who may push a flow may hold the branches
-//! of its own folder, as by a pause; a flow that can't be read holds what no other speaks for, and is named. A head
-//! that went wrong is a node's where its run answered a turn, or its branch was made for that flow: a flow alone makes
-//! no other branch take messages. Implements N3 (what a node's head takes), N12 (what holds).
+//! Only a branch below `flow/` can be a node's, so no other costs a look. A user who may push a flow may hold
+//! the branches of the flow's own folder, as by a pause. A flow that can't be read holds the branches that no
+//! other flow speaks for, and is named. A head that went wrong is a node's only where its run answered a
+//! turn, or its branch was made for that flow: a flow alone makes no other branch take messages. Implements
+//! N3 (what a node's head takes), N12 (what holds).
 
 use super::{Runner, Tip};
 use crate::protocol::decide::Paused;
@@ -19,20 +20,20 @@ use std::sync::Arc;
 
 /// How much of a flow's tree is read.
 pub(crate) const BOUNDS: Bounds = Bounds { files: 20_000, file: 4 << 20, all: 64 << 20 };
-/// How many commits of a branch are looked at for the one that it was made with.
+/// How many commits of a branch are searched for the one that it was made with.
 const BORN_MAX: usize = 10_000;
 
 /// What flows say of a branch.
 #[derive(Debug, Default)]
 pub(crate) struct OfFlows {
-    /// The flows that it is a node of.
+    /// The ids of the flows that it is a node of.
     pub flows: Vec<String>,
-    /// What holds it.
+    /// The flow that holds it, as a pause.
     pub held: Option<Paused>,
 }
 
 impl Runner<'_> {
-    /// What flows say of a branch, as they were last heard of.
+    /// Returns what flows say of a branch, as they were last fetched.
     pub(crate) fn of_flows(&self, branch: &RefName) -> Result<OfFlows, StoreError> {
         let mut found = OfFlows::default();
         if slug_of(branch.short()).is_none() {
@@ -67,7 +68,7 @@ impl Runner<'_> {
         Ok(found)
     }
 
-    /// The branches that a flow speaks for; or why that can't be read.
+    /// Returns the branches that a flow speaks for; the inner error says why that can't be read.
     fn claim_of(&self, name: &RefName, commit: ObjectId) -> Result<Result<Arc<Claim>, String>, StoreError> {
         if let Some(known) = self.repo.known_claim(name, commit) {
             return Ok(Ok(known));
@@ -84,11 +85,12 @@ impl Runner<'_> {
         Ok(claim(&files).map(|claim| self.repo.keep_claim(name, commit, Arc::new(claim))))
     }
 
-    /// A head with what flows say of it, where that went wrong of which a message is the retry.
+    /// Returns a head with what flows say of it: where a node's turn went wrong, a message is what retries
+    /// it, so the head is marked as a node's.
     pub(super) fn with_node(&self, branch: &RefName, mut tip: Tip) -> Tip {
         let wrong = |event: &Event| goes_wrong(event) && slug_of(branch.short()).is_some();
         if tip.event.as_ref().is_some_and(wrong) {
-            // What can't be read makes no branch take anything.
+            // A flow that can't be read makes no branch take messages.
             let flows = self.of_flows(branch).map(|found| found.flows).unwrap_or_default();
             let is_node = !flows.is_empty() && (answers_a_turn(&tip) || self.is_born_of(&tip.commit, &flows));
             if let Some(event) = &mut tip.event {
@@ -115,7 +117,7 @@ impl Runner<'_> {
     }
 }
 
-/// True where the head's run answered a turn, or what follows from one.
+/// True where the head's run answered a turn, or the `route` that follows from one.
 fn answers_a_turn(tip: &Tip) -> bool {
     let origin = tip.event.as_ref().and_then(Event::origin_state);
     origin.is_some_and(|state| [TURN, ROUTE].contains(&state.as_str()))

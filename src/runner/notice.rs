@@ -1,9 +1,10 @@
-//! Notices that are owed: what may come to something that a person should hear of.
+//! Notices that are owed: runs and commits of which a person may have to be notified.
 //!
-//! Where `aynig.notify` is set, a file says of each run, from its claim on, that its end was not looked at yet, and of each
-//! commit that says why a branch does not land that it was not told; its runner holds a lock on it. The lock is handed to
-//! the process that gives the notice, which removes the file when the program has ended. A file without a holder is of one
-//! that was killed: the next verb looks at what the branch came to, once. What can't be noted is not owed: a run never
+//! Where `aynig.notify` is set, a file says of each run, from its claim on, that its end was not looked at
+//! yet, and of each commit that says why a branch does not land, that it was not reported yet. The runner
+//! holds a lock on the file, and hands the lock to the process that gives the notice. That process removes
+//! the file when the program has ended. A file that no process holds was left by a killed one: the next verb
+//! looks, once, at what the branch came to. Where the file can't be written, no notice is owed: a run never
 //! waits for a notice. Implements K53 (each once).
 
 use super::Runner;
@@ -16,11 +17,11 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The folder in `aynig/`.
+/// The folder of these files, in `aynig/`.
 const FOLDER: &str = "notices";
-/// How the name ends of one that was taken over from a runner that was killed.
+/// The end of the name of a file that was taken over from a killed runner.
 const AGAIN: &str = ".again";
-/// How the name of one begins that is being written; `gc` removes what is left of these.
+/// The beginning of the name of a file that is being written; `gc` removes what is left of these.
 const BEGUN: &str = ".new-";
 /// Most notes that are looked at, and most bytes of one.
 const NOTES_MAX: usize = 10_000;
@@ -29,34 +30,34 @@ const NOTE_MAX: u64 = 16 << 10;
 /// What is to be looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// What this run ended in.
+    /// What the run with this id ended in.
     Run(String),
     /// This commit.
     Commit(ObjectId),
 }
 
-/// That something is to be looked at.
+/// A notice that may be owed, with the lock on its file.
 #[derive(Debug)]
 pub(crate) struct Owed {
-    /// What.
+    /// What is to be looked at.
     pub due: Due,
-    /// Its branch.
+    /// The branch to look at.
     pub branch: RefName,
     /// The remote whose branch that is.
     pub remote: Option<String>,
     name: String,
     path: PathBuf,
-    /// No other process looks at it while a copy of this is open.
+    /// The locked file. No other process looks at it while a copy of this is open.
     held: File,
 }
 
 impl Owed {
-    /// Whose it is.
+    /// Returns the branch, and its remote.
     pub(crate) fn at(&self) -> (&RefName, Option<&str>) {
         (&self.branch, self.remote.as_deref())
     }
 
-    /// The run, where it is about one.
+    /// Returns the run's id, where the notice is about a run.
     pub(crate) fn run_id(&self) -> Option<&str> {
         match &self.due {
             Due::Run(id) => Some(id),
@@ -64,18 +65,19 @@ impl Owed {
         }
     }
 
-    /// Nothing is owed any more.
+    /// Removes the file: nothing is owed any more.
     pub(crate) fn settle(&self) {
         let _ = std::fs::remove_file(&self.path);
     }
 
-    /// Under which name another process settles it ([`settle`]), and what it holds meanwhile.
+    /// Returns the name under which another process settles the notice ([`settle`]), and the locked file that
+    /// it holds meanwhile.
     pub(crate) fn hand_over(&self) -> io::Result<(&str, File)> {
         Ok((&self.name, self.held.try_clone()?))
     }
 }
 
-/// Settles what was handed over under this name.
+/// Settles the notice that was handed over under this name.
 pub(crate) fn settle(repo: &Repository, name: &str) {
     if uuid::Uuid::try_parse(name.strip_suffix(AGAIN).unwrap_or(name)).is_ok()
         && let Ok(root) = Root::open(&repo.aynig_dir())
@@ -88,7 +90,7 @@ pub(crate) fn settle(repo: &Repository, name: &str) {
 struct Note {
     branch: Vec<u8>,
     remote: Option<String>,
-    /// The commit that is to be told, where it is no run's.
+    /// The commit to report, where the notice is not about a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     commit: Option<String>,
 }
@@ -100,7 +102,7 @@ impl Runner<'_> {
         self.owe_as(run_id, Due::Run(run_id.to_owned()), branch)
     }
 
-    /// Notes that this commit is to be told, where a notice program is set.
+    /// Notes that this commit is to be reported, where a notice program is set.
     pub(super) fn owe_commit(&self, commit: ObjectId, branch: &RefName) -> Option<Owed> {
         self.owe_as(&uuid::Uuid::new_v4().to_string(), Due::Commit(commit), branch)
     }
@@ -123,8 +125,8 @@ impl Runner<'_> {
     }
 }
 
-/// Holds the file of this name, with this in it. A new one gets its name once it is whole and held: another process
-/// that looks for what killed runners left would take it for half written, and remove it.
+/// Writes the file of this name, and holds its lock. A new file gets its name once it is whole and locked:
+/// another process that looks for what killed runners left would take it for half written, and remove it.
 fn noted(root: &Root, name: &str, note: &[u8]) -> Option<File> {
     let path = Path::new(FOLDER).join(name);
     let is_new = root.file(&path).is_err();
@@ -138,7 +140,7 @@ fn noted(root: &Root, name: &str, note: &[u8]) -> Option<File> {
     Some(held)
 }
 
-/// The file of this name, and what it says, where no process holds it.
+/// Locks the file of this name, if no other process holds it, and returns it with what it says.
 fn unheld(root: &Root, name: &str) -> Option<(File, Option<Note>)> {
     let path = Path::new(FOLDER).join(name);
     let held = root.file(&path).ok()?;
@@ -147,7 +149,8 @@ fn unheld(root: &Root, name: &str) -> Option<(File, Option<Note>)> {
     Some((held, note.and_then(|raw| serde_json::from_slice(&raw).ok())))
 }
 
-/// What those who were killed still owed. Each is given out once, and left where its run may still end.
+/// Returns the notices that killed processes still owed. Each is returned once; where its run may still end,
+/// it is left.
 pub(crate) fn left(repo: &Repository, may_still_end: &dyn Fn(&Owed) -> bool) -> Vec<Owed> {
     let Ok(root) = Root::open(&repo.aynig_dir()) else { return Vec::new() };
     let entries = root.list(Path::new(FOLDER), NOTES_MAX).unwrap_or_default();
@@ -164,7 +167,8 @@ pub(crate) fn left(repo: &Repository, may_still_end: &dyn Fn(&Owed) -> bool) -> 
         };
         let due = note.as_ref().and_then(due);
         let (Some(note), Some(branch), Some(due), false) = (note, branch, due, name.ends_with(AGAIN)) else {
-            // Half written, foreign, or given out before by a process that was killed in turn.
+            // The file is half written, foreign, or was given out before to a process that was killed in
+            // turn.
             let _ = root.remove(&path);
             return None;
         };
@@ -186,7 +190,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// K53: who looks for what killed runners left, at whatever moment, takes nothing that is being noted.
+    /// K53: a look for what killed runners left, at whatever moment, takes nothing that is being noted.
     #[test]
     fn a_look_for_what_is_owed_takes_no_note_from_a_living_runner() {
         let dir = tempfile::tempdir().unwrap();

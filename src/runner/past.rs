@@ -1,8 +1,9 @@
-//! Runs that are over, and what became of their work: found in the history of branches, for people.
+//! Runs that are over, and what became of their work, as found in the history of branches for display.
 //!
-//! A run is known by what ended it (an outcome or `stalled` names its trigger and, but for a cancellation, the run), or by
-//! its lease where what ended it says nothing: in the `aynig` dialect, after `cancel`, and where another commit was written over the
-//! lease. Nothing is decided by this. Implements K55 (`diff`, `shell`: which run, and which work).
+//! A run is known by the commit that ended it (an outcome or `stalled` names its trigger and, except for a
+//! cancellation, the run). Where that commit says nothing, the run is known by its lease: in the `aynig`
+//! dialect, after `cancel`, and where another commit was written over the lease. Nothing is decided by this.
+//! Implements K55 (`diff`, `shell`: which run, and which work).
 
 use super::attempt::left_out_ref;
 use super::{Runner, Tip};
@@ -15,9 +16,9 @@ use std::collections::HashSet;
 /// A run, and what became of its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Past {
-    /// The run, if anything says its id.
+    /// The run's id, if any commit says it.
     pub run_id: Option<String>,
-    /// What it answered.
+    /// The head that the run answered.
     pub trigger: ObjectId,
     /// What became of its work.
     pub work: Work,
@@ -28,24 +29,24 @@ pub(crate) struct Past {
 /// What became of a run's work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// It is on the branch: this commit.
+    /// The work is on the branch, as this commit.
     Outcome(ObjectId),
-    /// It is kept beside the branch.
+    /// The work is kept beside the branch, by this ref and commit.
     Attempt(RefName, ObjectId),
-    /// It left none.
+    /// The run left no work.
     Nothing,
-    /// The run holds its branch.
+    /// The run still holds its branch.
     Running,
 }
 
 /// Which run is meant.
 #[derive(Debug, Clone)]
 pub(crate) enum Meant {
-    /// The latest.
+    /// The latest run.
     Latest,
-    /// One whose id begins so.
+    /// The run whose id begins with this.
     Id(String),
-    /// The one that answered this commit, or that wrote it.
+    /// The run that answered this commit, or that wrote it.
     Commit(ObjectId),
 }
 
@@ -62,7 +63,8 @@ impl Meant {
 }
 
 impl Runner<'_> {
-    /// The run that is meant, in the history of this head down to a commit that is `known`. What was seen becomes known.
+    /// Returns the run that is meant, in the history of this head down to a commit that is `known`. The
+    /// events that were read become known.
     pub(crate) fn past(
         &self,
         head: ObjectId,
@@ -76,7 +78,7 @@ impl Runner<'_> {
             seen.push(id);
             match reading.take(tip) {
                 Ok(Some(past)) if meant.is(&past, id) => found = Some(past),
-                // A renewal of that run, which was told by what ended it.
+                // Another run, or an event of a run that was returned before.
                 Ok(_) => {}
                 Err(error) => failed = Some(error),
             }
@@ -93,12 +95,13 @@ struct Reading<'a> {
     head: ObjectId,
     /// The event above, where it does not say which run it ended.
     above: Option<Tip>,
-    /// The trigger of the run that was told last.
+    /// The trigger of the run that was returned last.
     told: Option<ObjectId>,
 }
 
 impl Reading<'_> {
-    /// The run that this event is the last known of.
+    /// Returns the run of which this is the newest event that names it; `None` where that run was returned
+    /// before, or the event names none.
     fn take(&mut self, tip: Tip) -> Result<Option<Past>, StoreError> {
         let Some(event) = &tip.event else { return Ok(None) };
         let trigger = event.trigger();

@@ -1,9 +1,9 @@
-//! Branches that wait for a slot, and those that a run asked to have looked at.
+//! Branches that wait for a slot, and those that a run wants to be looked at.
 //!
-//! A chain that finds no slot for a branch notes it ([`note`]), and the process that finds a free one takes it on
-//! ([`Backlog::take`]); the note goes once the branch was looked at ([`Taken::done`]), so that no process's death loses
-//! it. Which process looks, and when, is `queue`'s. A run notes what it set elsewhere in its private folder. Implements K14
-//! (pending), K40.
+//! A chain that finds no slot for a branch notes it ([`note`]), and the process that finds a free slot takes
+//! the note on ([`Note::take`]). The note is removed once the branch was looked at ([`Taken::done`]), so that
+//! no process's death loses it. `queue` decides which process looks, and when. A run notes in its private
+//! folder which branches it set. Implements K14 (pending), K40.
 
 use super::{RunnerError, io};
 use crate::store::beneath::apart;
@@ -19,22 +19,24 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A branch of a repository that is to be looked at. A command may have written it: nothing of it is believed.
+/// A branch of a repository that is to be looked at. A command may have written this, so none of it is
+/// trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Woken {
-    /// The Git directory that all worktrees of the repository share; of notes by an older version, a worktree's.
+    /// The Git directory that all worktrees of the repository share; in a note by an older version, a
+    /// worktree's.
     pub git_dir: PathBuf,
     /// The branch.
     pub branch: RefName,
 }
 
-/// Most that is believed of what a run noted, in bytes.
+/// Most that is read of what a run noted, in bytes.
 const WAKE_MAX: u64 = 1 << 20;
-/// No note is longer, in bytes.
+/// The longest note, in bytes.
 const NOTE_MAX: u64 = 64 << 10;
 
-/// Notes that a branch waits for a slot, or for the next process that looks; `run_id` is what its pusher was told that
-/// the run would be.
+/// Notes that a branch waits for a slot, or for the next process that looks. `run_id` is the id that the run
+/// will have, as its pusher was told.
 pub(crate) fn note(repo: &Repository, branch: &RefName, run_id: Option<&str>) -> Result<(), RunnerError> {
     let folder = folder(repo);
     std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
@@ -70,7 +72,7 @@ pub struct Taken {
     file: Flock<File>,
 }
 
-/// All notes, the oldest first, whether a process has taken them on or not.
+/// Returns all notes, the oldest first, whether a process has taken them on or not.
 pub(crate) fn notes(repo: &Repository) -> Vec<Note> {
     let read = |(since, path): (SystemTime, PathBuf)| Some(Note { branch: read_at(&path)?.0, since });
     listed(repo).into_iter().filter_map(read).collect()
@@ -153,28 +155,29 @@ fn take_at(path: &Path) -> Option<Taken> {
     Some(Taken { branch, run_id, path: path.to_owned(), file })
 }
 
-/// Branch and promised id; `None` for what is half a note. A killed process may have left a whole one under
-/// its name with something after it.
+/// Returns the branch and the promised id of a note; `None` for an incomplete one. A process that was killed
+/// while it removed a note may have left a complete one under its name with a suffix.
 fn parse(path: &Path, content: &[u8]) -> Option<(RefName, Option<String>)> {
     let mut fields = content.splitn(2, |byte| *byte == 0);
     let branch = RefName::new(fields.next()?);
     let id = fields.next().and_then(|id| std::str::from_utf8(id).ok());
     let id = id.filter(|id| uuid::Uuid::parse_str(id).is_ok()).map(str::to_owned);
     let name = path.file_name()?.to_str()?.split('.').next()?;
-    // How the end of a long name is told from others' was another way in an older version.
+    // An older version made the end of a long name in another way, so only the beginning is compared.
     let begin = |name: &str| name.split('-').next().map(str::to_owned);
     (branch.is_valid() && begin(name) == begin(&name_for(branch.as_bytes()))).then_some((branch, id))
 }
 
 impl Taken {
-    /// The branch waits no more. What was noted since stays.
+    /// Removes the note, because the branch waits no more. A note that was written since then stays.
     pub fn done(self) {
         let mut aside = self.path.clone().into_os_string();
         aside.push(format!(".done{}", nix::unistd::getpid()));
         let aside = PathBuf::from(aside);
         if is_at(&self.file, &self.path) && std::fs::rename(&self.path, &aside).is_ok() {
             if !is_at(&self.file, &aside) {
-                // A younger one came between look and rename; where there is a still younger one, that is enough.
+                // A newer note came between the check and the rename, and is put back. If a still newer one
+                // is in its place, that is enough.
                 let _ = std::fs::hard_link(&aside, &self.path);
             }
             let _ = std::fs::remove_file(&aside);
@@ -182,13 +185,14 @@ impl Taken {
     }
 }
 
-/// True where a file is what is at this path.
+/// True where the open file is the one at this path.
 fn is_at(file: &File, path: &Path) -> bool {
     let id = |meta: std::io::Result<std::fs::Metadata>| meta.ok().map(|m| (m.dev(), m.ino()));
     id(file.metadata()).is_some_and(|own| id(path.symlink_metadata()) == Some(own))
 }
 
-/// True while a runner is at work on the run of this folder: what was left running may outlive it (K21).
+/// True while a runner is at work on the run of this folder. Processes that the command left running may
+/// outlive it (K21).
 pub(crate) fn has_runner(run_dir: &Path) -> bool {
     is_held(&run_dir.join("lock"))
 }
@@ -198,7 +202,7 @@ fn is_held(lock: &Path) -> bool {
     Flock::lock(file, FlockArg::LockSharedNonblock).is_err()
 }
 
-/// How the file in a run's folder is called that is held while its command waits for an answer.
+/// The name of the file in a run's folder that is held while its command waits for an answer.
 const ASKING: &str = "asking";
 
 /// True while a command of the run of this folder waits for an answer (K49).
@@ -206,8 +210,8 @@ pub(crate) fn is_asking(run_dir: &Path) -> bool {
     is_held(&run_dir.join(ASKING))
 }
 
-/// Says that a command of the run of this folder waits for an answer, for as long as what is returned lives. `None`:
-/// another one of its processes says so already.
+/// Says that a command of the run of this folder waits for an answer, for as long as the returned lock lives.
+/// `None`: another process of the run says so already.
 pub(crate) fn begin_asking(run_dir: &Path) -> std::io::Result<Option<Flock<File>>> {
     let path = run_dir.join(ASKING);
     let (folder, name) = apart(&path)?;
@@ -221,14 +225,15 @@ pub(crate) fn note_wake(run_dir: &Path, woken: &Woken) -> std::io::Result<()> {
     line.push(0);
     line.extend_from_slice(woken.branch.as_bytes());
     line.push(0);
-    // The folder is the command's to write, and who notes here may be outside of what confines it: no link is followed.
+    // The command can write to the folder, and this process may run outside of the command's sandbox, so no
+    // link is followed.
     let path = run_dir.join("wake");
     let (folder, name) = apart(&path)?;
-    // One write each: two that note at once don't mix.
+    // Each note is one write, so that two processes that note at once don't mix.
     folder.append(name, 0o644)?.write_all(&line)
 }
 
-/// What a run noted, each branch once.
+/// Reads which branches a run noted, each branch once.
 pub(crate) fn read_wake(run_dir: &Path) -> Vec<Woken> {
     let raw = read_plain(&run_dir.join("wake"), WAKE_MAX).unwrap_or_default();
     let mut fields = raw.split(|b| *b == 0);

@@ -1,10 +1,11 @@
-//! What is tried before a claim: a runner that could run nothing takes nothing from others.
+//! The checks before a claim: a runner that could run nothing must not take a branch from others.
 //!
-//! The head has to be signed where that is asked for, and no working tree may be in the middle of something with the
-//! branch. Folders are written to, as a run would, or looked at, no foreign ref stands where the refs of runs go, and the
-//! program of `aynig.exec` is here; a process looks at these until it has found all well, and then no more. Whether Git can
-//! be told of a slot is looked at for a slot that it does not know, and where copies of commands go only once one can't be
-//! made. Implements K13, K14, K28, K35, K44, K59.
+//! The head has to be signed where that is required, and no working tree may be rebasing or bisecting the
+//! branch. The folders that a run needs are written to, as a run would, no foreign ref may stand where the refs
+//! of runs go, and the program of `aynig.exec` has to exist. Once a process has found these in order, it does
+//! not check them again while the folder of runs exists. Whether Git can register a slot is checked only for a
+//! slot that it does not know; the folder of the commands' copies only after a copy failed. Implements K13,
+//! K14, K28, K35, K44, K59.
 
 use super::report::{Skip, Verdict};
 use super::{Runner, RunnerError, Tip, logs};
@@ -13,12 +14,12 @@ use crate::store::{RefName, StoreError, command_copy, remote};
 use nix::unistd::{AccessFlags, access};
 use std::path::{Path, PathBuf};
 
-/// How often a folder is made anew that an uninstallation took away meanwhile.
+/// How often a folder is created anew because an uninstallation removed it meanwhile.
 const PROBES: usize = 3;
 
-/// Refs below these are the runner's; one of such a name leaves no room for any.
+/// The runner's refs are below these names; a ref that has such a name itself leaves no room for them.
 pub(super) const OWN: [&str; 3] = ["refs/aynig", "refs/aynig/run", "refs/aynig/attempts"];
-/// Refs below these are messages', questions', pauses' and flows': a run does without.
+/// Messages, questions, pauses, flows and turns have their refs below these names; a run does without.
 pub(super) const TALK: [&str; 6] = [
     "refs/aynig/inbox",
     "refs/aynig/heard",
@@ -29,7 +30,7 @@ pub(super) const TALK: [&str; 6] = [
 ];
 
 impl Runner<'_> {
-    /// What keeps a head with a command from being dispatched.
+    /// Returns what keeps a head with a command from being dispatched.
     pub(super) fn preflight(&self, branch: &RefName, tip: &Tip) -> Result<Option<Verdict>, RunnerError> {
         if let Some(refusal) = self.not_vouched(branch, tip)? {
             return Ok(Some(Verdict::Refused(refusal)));
@@ -41,7 +42,7 @@ impl Runner<'_> {
         Ok(busy.map(|(busy, dir)| Verdict::Skipped(Skip::Busy(busy, dir))))
     }
 
-    /// Finds out whether a run could be prepared and kept here.
+    /// Finds out whether a run could be prepared and kept in this repository, and fails where it could not.
     pub(super) fn ready(&self) -> Result<(), RunnerError> {
         let runs = self.repo.aynig_dir().join("runs");
         if self.settings.ready.get().is_none() || !runs.is_dir() {
@@ -130,7 +131,7 @@ fn probe(folder: &Path) -> std::io::Result<()> {
     let gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
     let file = folder.join(format!(".new-{}", uuid::Uuid::new_v4()));
     let try_file = || std::fs::File::create_new(&file).and_then(|_| std::fs::remove_file(&file));
-    // As a rule it is there.
+    // As a rule the folder exists.
     if try_file().is_ok() {
         return Ok(());
     }

@@ -1,8 +1,8 @@
 //! `.aynig/prepare`: what makes a slot ready for a branch, where it is not ready yet.
 //!
-//! It runs before the command, under the same supervision, and ends the run as a command does where it fails. It
-//! declares nothing. It is left out where the slot keeps what it made, and neither it nor a file that it names in a
-//! line `# depends: <path>` has changed since. Implements K58.
+//! It runs before the command, under the same supervision. If it fails it ends the run, as a failing command
+//! does. It declares nothing. It is skipped where the slot keeps what it made, and neither the program nor a
+//! file that it names in a line `# depends: <path>` has changed since. Implements K58.
 
 use super::active_run::ActiveRun;
 use super::{RunnerError, io};
@@ -16,11 +16,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The file in `.aynig/`.
+/// The program's name in `.aynig/`.
 pub(super) const PREPARE: &str = "prepare";
 
 impl ActiveRun<'_> {
-    /// Runs `.aynig/prepare`, where there is one and the slot has not had it. What ended the run already, if anything did.
+    /// Runs `.aynig/prepare`, if there is one and the slot is not prepared by it. Returns what ended the run
+    /// already, if anything did.
     pub(super) fn run_prepare_program(&mut self) -> Result<Option<(Exit, Option<Supervised>)>, RunnerError> {
         let program = self.program.place.join(PREPARE);
         if !program.is_file() {
@@ -32,7 +33,7 @@ impl ActiveRun<'_> {
             return Ok(None);
         }
         let (exit, guardian) = self.supervised(&program)?;
-        // What it printed is no declaration.
+        // What the program printed is no declaration.
         self.declared = Declarations::default();
         let result = self.dir.join("result");
         if result.symlink_metadata().is_ok() {
@@ -56,11 +57,11 @@ impl ActiveRun<'_> {
         }
     }
 
-    /// What it is, and what the files are that it depends on.
+    /// Returns a digest of the program and of the files that it depends on.
     fn key_of(&self, program: &Path) -> Result<String, RunnerError> {
         let mut digest = Sha256::new();
         let mut text = Vec::new();
-        // The copy was proved to be the commit's: its content stands for its id.
+        // The copy was proved to be the committed file, so its content stands for its id.
         File::open(program).and_then(|mut f| f.read_to_end(&mut text)).map_err(io("read", program))?;
         digest.update(&text);
         for path in depends::of(&text) {

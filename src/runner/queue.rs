@@ -1,7 +1,9 @@
-//! Branches that wait for a slot: one process watches them, and each that has just freed a slot looks once.
+//! Branches that wait for a slot: one process watches them, and each process that has just freed a slot looks
+//! once.
 //!
-//! [`Runner::next_waiting`] carries out what `protocol::queue` decides, until there is something to run, or nothing to
-//! do here. The watch is a lock that dies with its holder. Implements K14 (pending), K40.
+//! [`Runner::next_waiting`] carries out what `protocol::queue` decides, until there is something to run, or
+//! nothing for this process to do. The watch is a lock that dies with its holder. Implements K14 (pending),
+//! K40.
 
 use super::pending::{self, Backlog, Taken};
 use super::settings::Settings;
@@ -17,7 +19,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often the watcher looks, and how often where that asks a remote.
+/// How often the watcher looks, and how often where a look asks a remote.
 const LOOK: Duration = Duration::from_secs(1);
 const LOOK_FAR: Duration = Duration::from_secs(30);
 
@@ -66,9 +68,10 @@ fn lock_path(repo: &Repository) -> PathBuf {
 /// What is to be done about branches that wait.
 #[derive(Debug)]
 pub enum Waiting {
-    /// These were taken on: each has a slot, if no other process is quicker. True where more are to be watched.
+    /// These were taken on: each has a slot, unless another process takes that first. True where more
+    /// branches are to be watched.
     Run(Vec<Taken>, bool),
-    /// Something may be free that was not, after a while: what was read before then may be out of date.
+    /// A slot may be free by now, after a wait. What was read before the wait may be out of date.
     Later,
     /// Nothing: no branch waits, or another process watches.
     Nobody,
@@ -88,7 +91,8 @@ pub(crate) fn watch(repo: &Repository) -> Result<Option<Watching>, RunnerError> 
     }
 }
 
-/// Notes a branch that found no slot, and the id that its run was promised: the process that takes it on uses that.
+/// Notes a branch that found no slot, and the id that its run was promised, which the process that takes the
+/// branch on uses.
 pub(crate) fn note_waiting(
     repo: &Repository,
     settings: &Settings,
@@ -179,7 +183,7 @@ impl Runner<'_> {
             return Ok(true);
         }
         let head = self.read_tip(&run.branch_name())?.and_then(|tip| tip.event);
-        // Where that is its own its lease is over, and the next tick of the branch says so.
+        // If the head is the run's own lease, that lease is over, and the next tick of the branch says so.
         Ok(!head.is_some_and(|event| event.is_working() && event.run_id() == Some(&*run.run_id)))
     }
 
@@ -207,14 +211,15 @@ impl Runner<'_> {
         if self.repo.has_pending() { Ok(true) } else { kept() }
     }
 
-    /// Runs whose commands are over, and that keep their slots.
+    /// Returns the runs whose commands are over and that keep their slots, with the numbers of these.
     fn keepers(&self) -> Result<Vec<(usize, Occupant)>, RunnerError> {
         let pool = self.pool()?;
         let runs = pool.known().into_iter().filter_map(|number| Some((number, pool.peek(number).run?)));
         Ok(runs.filter(|(_, run)| run.lingering).collect())
     }
 
-    /// How many of the first `size` slots are free. Nothing is made for it.
+    /// Returns how many slots are free of the first `size`, and of one more for each run that waits for an
+    /// answer. Creates nothing.
     pub fn free_slots(&self, size: usize) -> Result<usize, RunnerError> {
         if !self.repo.aynig_dir().join("slots").is_dir() {
             return Ok(size);

@@ -1,7 +1,8 @@
 //! Ending a lease whose holder is gone.
 //!
-//! A `stalled` commit with a fresh recovery id, by compare-and-swap on the lease: two that recover the
-//! same lease can't both win. What the run left in a slot of this machine is kept first. Implements K8, K54 (what it used).
+//! Recovery writes a `stalled` commit with a fresh recovery id, by compare-and-swap on the lease, so two that
+//! recover the same lease can't both win. What the run left in a slot of this machine is kept first.
+//! Implements K8, K54 (what it used).
 
 use super::report::{Recovered, Report, Verdict};
 use super::run_events::usage_trailers;
@@ -23,9 +24,10 @@ const LEASE_SAID: usize = 3 * 1024;
 
 /// What one look at all branches found.
 pub struct LastLook {
-    /// Those whose dead leases were recovered.
+    /// The reports of branches whose expired leases were recovered.
     pub recovered: Vec<Report>,
-    /// Those that waited for what has come, with the heads that did, and those that are asked for again (N3).
+    /// The branches whose wait is over, and those whose cut-off work is to be asked for again (N3), with
+    /// their heads.
     pub awaited: Vec<(RefName, ObjectId)>,
 }
 
@@ -56,7 +58,7 @@ impl Runner<'_> {
         );
         let said = body_said(&lease.message);
         if !said.is_empty() {
-            // As the writer of the lease said it, who need not be a runner.
+            // These are the words of the lease's writer, who need not be a runner.
             details += &format!("\n\nIts last lease says:\n\n{}\n", tail_block(said, LEASE_SAID));
         }
         if let Some(attempt) = &attempt {
@@ -74,8 +76,9 @@ impl Runner<'_> {
             let used = self.told_usage(&run_id, trigger);
             message.trailers.extend(usage_trailers(lease.dialect, &used));
         }
-        // Any pusher can write a lease that has expired. What follows from one that is not signed for this branch is
-        // written, or the branch would stay taken; but it is not this runner's word, and nothing answers it.
+        // Any pusher can write a lease that has expired. If it is not signed for this branch, `stalled` is
+        // written all the same, or the branch would stay taken; but unsigned, so that it is not this runner's
+        // word, and nothing answers it.
         let owed = self.owe(&run_id, branch);
         let commit = match self.not_vouched(branch, tip)? {
             None => self.write(branch, tip.commit.tree, vec![tip.id()], &message)?,
@@ -87,15 +90,15 @@ impl Runner<'_> {
             report.owed.extend(owed);
             report.recovered.push(Recovered { run_id, state, commit, attempt });
         } else {
-            // What stands there now is what is judged next; of a remote it has to be heard.
+            // The caller judges the head that is there now; of a remote it has to be fetched.
             self.fresh_tip(branch)?;
         }
         Ok(())
     }
 
-    /// One look at all branches: every expired lease among them is recovered, and those whose wait for other branches
-    /// or for a message is over are named with their heads; nothing is dispatched. What
-    /// else stands in the way of a branch is not for here, and nothing is kept of a head that is no such lease.
+    /// Looks at all branches once: recovers every expired lease among them, and returns those whose wait for
+    /// other branches or for a message is over, with their heads. Nothing is dispatched. What else stands in
+    /// the way of a branch is not looked at, and no other heads are kept in memory.
     pub fn last_look(&self) -> Result<LastLook, RunnerError> {
         let any_seen = self.any_seen();
         let (mut unseen, mut expired, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
@@ -121,14 +124,14 @@ impl Runner<'_> {
             }
         })?;
         for (branch, head) in unseen {
-            // Where no other runner looks, the wait begins with this look.
+            // Where no other runner looks, the time for which this lease is observed begins with this look.
             self.note_seen(&branch, head)?;
         }
         expired.sort_unstable_by(|(a, ..), (b, ..)| a.cmp(b));
         let (mut reports, mut again) = (Vec::new(), Vec::new());
         for (branch, tip, since) in expired {
             let mut report = Report::new(&branch);
-            // It waits for `retry`, even where a command answers `stalled`.
+            // The branch waits for `retry`, even where a command answers `stalled`.
             let waits = StateName::new(STALLED).map(|state| Idle::NoCommand { state });
             let recovered = self.recover(&branch, &tip, since, &mut report);
             if recovered.is_ok()
@@ -149,7 +152,8 @@ impl Runner<'_> {
         Ok(LastLook { recovered: reports, awaited })
     }
 
-    /// Keeps what a dead run left in one of our slots; says where work of it is kept that this lease led to.
+    /// Keeps what a dead run left in one of this repository's slots. Returns where work of the run is kept,
+    /// if that stands on this lease.
     fn rescue(&self, run_id: &str, lease: &Tip, report: &mut Report) -> Result<Option<RefName>, RunnerError> {
         let pool = self.pool()?;
         for number in pool.known() {
@@ -163,7 +167,7 @@ impl Runner<'_> {
     }
 }
 
-/// The run that a `stalled` head ended.
+/// Returns the id of the run that a `stalled` head ended.
 pub(crate) fn stalled_run(event: &Event) -> Option<&str> {
     event.text(crate::protocol::event::STALLED_RUN)
 }

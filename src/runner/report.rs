@@ -1,7 +1,7 @@
-//! What became of each branch: data for messages, JSON and exit codes, which other rooms make of it.
+//! What became of each branch: data that other modules turn into messages, JSON and exit codes.
 //!
-//! Losing a race, finding nothing to do and a stalled command are reports, not errors. Every ending has
-//! a name here.
+//! Losing a race, finding nothing to do and a stalled command are reports, not errors. Every ending has a
+//! name in this module.
 
 use super::RunnerError;
 use super::home::Home;
@@ -31,13 +31,13 @@ pub struct Report {
     pub recovered: Vec<Recovered>,
     /// The remote whose branch it is; `None`: this repository's.
     pub remote: Option<String>,
-    /// The run that claimed it, if one did.
+    /// The id of the run that claimed it, if one did.
     pub claimed: Option<String>,
     /// How the evaluation ended.
     pub verdict: Verdict,
     /// Branches that the run set, to be looked at now that it is over (K40).
     pub wake: Vec<super::pending::Woken>,
-    /// What a person may have to hear of (K53).
+    /// Notices that may have to be given (K53).
     pub(crate) owed: Vec<super::notice::Owed>,
     /// Things worth saying that changed nothing.
     pub notes: Vec<Note>,
@@ -46,13 +46,13 @@ pub struct Report {
 /// An expired lease that was ended.
 #[derive(Debug, Clone)]
 pub struct Recovered {
-    /// The run that held it.
+    /// The id of the run that held it.
     pub run_id: String,
-    /// The state that it answered.
+    /// The state that the run answered.
     pub state: String,
     /// The `stalled` commit.
     pub commit: ObjectId,
-    /// Where its work was kept, if there was any here.
+    /// Where the run's work was kept, if this machine had any.
     pub attempt: Option<RefName>,
 }
 
@@ -65,26 +65,26 @@ pub enum Verdict {
     Unusable {
         /// The state.
         state: StateName,
-        /// Below `.aynig/`.
+        /// The path of the command below `.aynig/`.
         path: String,
-        /// What is wrong with it.
+        /// What is wrong with the command.
         why: Unfit,
-        /// Where it is to be mended.
+        /// Where the command is to be mended.
         home: Home,
     },
     /// Not looked at.
     Skipped(Skip),
     /// Another run holds it.
     Leased {
-        /// Seconds since 1970, our clock.
+        /// When the lease ends, in seconds since 1970 by this machine's clock.
         until: i64,
         /// Seconds left.
         left: i64,
-        /// The run, if it says.
+        /// The run's id, if the lease says it.
         run_id: Option<String>,
-        /// Its runner, if it says.
+        /// The runner's id, if the lease says it.
         runner_id: Option<String>,
-        /// The date was not believed.
+        /// True where the lease is judged by observation rather than by its date.
         malformed: bool,
         /// Why no runner works on it any more, where that is known.
         abandoned: Option<Abandoned>,
@@ -95,11 +95,11 @@ pub enum Verdict {
     NoSlot,
     /// The policy forbids it.
     Refused(Refusal),
-    /// What would have been done.
+    /// A command would have been run.
     WouldRun {
         /// The state.
         state: StateName,
-        /// Below `.aynig/`.
+        /// The path of the command below `.aynig/`.
         command: String,
     },
     /// Messages that would have been delivered.
@@ -118,9 +118,9 @@ pub enum Verdict {
     },
     /// The branch asked to be landed, and was set `stalled`.
     Unlanded {
-        /// On which branch.
+        /// The branch that it asked to be landed on.
         onto: RefName,
-        /// Why it is not.
+        /// Why it was not landed.
         why: NotLanded,
         /// The `stalled` commit.
         commit: ObjectId,
@@ -129,16 +129,16 @@ pub enum Verdict {
     WouldRecover,
     /// A command was run.
     Ran(Ran),
-    /// It could not be evaluated.
+    /// The branch could not be evaluated.
     Failed(RunnerError),
 }
 
 /// Why a branch was not looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Skip {
-    /// It does not exist.
+    /// The branch does not exist.
     Missing,
-    /// A working tree is in the middle of something with it.
+    /// A working tree, in this folder, is rebasing or bisecting it.
     Busy(Busy, PathBuf),
     /// The runner was asked to stop.
     Interrupted,
@@ -149,26 +149,27 @@ pub enum Skip {
 pub enum Refusal {
     /// This repository is not trusted.
     NotTrusted,
-    /// What may run here was changed since this runner was told.
+    /// The trust configuration was changed since this runner was made.
     Changed,
-    /// `aynig.branches` leaves it out; the key that lets more in, in this repository alone.
+    /// `aynig.branches` leaves the branch out. With the configuration key that lets more in, in this
+    /// repository alone.
     Branch(String),
-    /// Nothing may be landed there: `aynig.landOnto` does not say so.
+    /// Nothing may be landed on this branch: `aynig.landOnto` does not allow it.
     Target {
-        /// Where.
+        /// The branch.
         onto: RefName,
-        /// The key that lets it, in this repository alone.
+        /// The configuration key that allows it, in this repository alone.
         key: String,
     },
     /// The ref that commands come from does not exist.
     NoCommandsRef(RefName),
     /// The head carries no good signature.
     Unsigned,
-    /// It carries one, and that is not for this branch.
+    /// The head carries a good signature, but not for this branch.
     SignedElsewhere {
-        /// The trailer that says for which.
+        /// The trailer that says for which branch a head is signed.
         key: &'static str,
-        /// What it says; `None`: there is none.
+        /// What the trailer says; `None`: the head has none.
         said: Option<Vec<u8>>,
         /// The branch.
         branch: RefName,
@@ -179,7 +180,7 @@ pub enum Refusal {
     NoSandbox {
         /// The version of Landlock that is needed.
         needs: u32,
-        /// The one that is there; 0 for none.
+        /// The version that this kernel has; 0 for none.
         has: u32,
     },
 }
@@ -218,12 +219,12 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A run.
+/// A run that is over.
 #[derive(Debug)]
 pub struct Ran {
     /// Its id.
     pub run_id: String,
-    /// The state that it answered.
+    /// The state that the run answered.
     pub state: StateName,
     /// The commit that it answered.
     pub trigger: ObjectId,
@@ -231,11 +232,11 @@ pub struct Ran {
     pub exit: Option<String>,
     /// How long it ran.
     pub took: Duration,
-    /// Where its output is.
+    /// The log of the command's standard output.
     pub stdout_log: PathBuf,
-    /// Where its errors are.
+    /// The log of the command's standard error.
     pub stderr_log: PathBuf,
-    /// What was written.
+    /// What was written to the branch.
     pub outcome: Outcome,
     /// Where work is kept that is not on the branch.
     pub attempt: Option<RefName>,
@@ -257,19 +258,19 @@ pub enum Outcome {
     KeptLease {
         /// The fresh lease.
         commit: ObjectId,
-        /// How long.
+        /// How long the lease still counts for other runners.
         left: Duration,
     },
-    /// None was written: the lease lives until it expires (K29).
+    /// No outcome was written: the lease lives until it expires (K29).
     LeaseLeft {
         /// The lease.
         commit: ObjectId,
-        /// How long that is.
+        /// How long the lease still counts for other runners.
         left: Duration,
         /// The command failed, or never ran.
         failed: bool,
     },
-    /// The command wrote its own.
+    /// The command wrote the outcome itself.
     Own {
         /// The commit.
         commit: ObjectId,
@@ -283,9 +284,9 @@ pub enum Outcome {
         /// The commit.
         commit: ObjectId,
     },
-    /// Nothing: the lease was lost.
+    /// Nothing was written: the lease was lost.
     Fenced {
-        /// To what, where that could be read afterwards.
+        /// What the branch is now, where that could be read.
         to: Option<LostTo>,
     },
 }
@@ -293,11 +294,11 @@ pub enum Outcome {
 /// What a branch is whose run lost its lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LostTo {
-    /// It is no more.
+    /// The branch no longer exists.
     Nothing,
     /// Its head is this commit, which is no state event: no run waits for it.
     Commit(ObjectId),
-    /// Its head is this state event, of this state where that is usable.
+    /// Its head is this state event, with its state where that is usable.
     Event(ObjectId, Option<StateName>),
 }
 
@@ -311,17 +312,17 @@ pub enum Note {
         /// The state.
         state: StateName,
     },
-    /// The branch has landed there, as this commit.
+    /// The branch has landed on this branch, as this commit.
     Landed(RefName, ObjectId),
-    /// That branch had all of it already.
+    /// This target had all of the branch already.
     HasLanded(RefName),
     /// A message that is not delivered, and why.
     PassedOver(RefName, String),
-    /// What was canceled is asked for again by an event of this state.
+    /// An event of this state asks again for what was canceled.
     AskedAgainBy(StateName),
-    /// A declaration that was none, and why.
+    /// An invalid declaration, and why it is invalid.
     InvalidDeclaration(String, String),
-    /// More invalid declarations than are kept.
+    /// How many invalid declarations there were beyond those that are kept.
     MoreInvalid(u64),
     /// Trailers that did not fit into the environment.
     TrailersLeftOut(Vec<String>),
@@ -329,40 +330,42 @@ pub enum Note {
     NestedRepositories(Vec<String>),
     /// Commits in submodules that their remotes may not have: the folder that keeps them, and the submodules' names.
     SubmodulesKept(PathBuf, Vec<PathBuf>),
-    /// Repositories that were in the slot of a run that came to no outcome: the folder that keeps them, and the paths of
-    /// their Git directories in it.
+    /// Repositories that were in the slot of a run that came to no outcome: the folder that keeps them, and
+    /// the paths of their Git directories in it.
     RepositoriesKept(PathBuf, Vec<PathBuf>),
     /// A command of that name is in the checkout, not in the commit.
     NotCommitted(String, Home),
     /// The command is on the branch, but commands come from elsewhere.
     NotInRef(String, Home),
-    /// No command answers this state; these answer one that is nearly it.
+    /// No command answers this state; these states, with nearly the same name, have one.
     NearlyAState(StateName, Vec<String>),
     /// The head is no state event, and says something that is nearly one.
     NearlyAnEvent(Missed),
     /// The copy of `.aynig/` that commands start from had been changed, and was written anew.
     CommandsRestored,
-    /// Output was kept elsewhere, because a symbolic link is in the way.
+    /// Output was kept elsewhere, at this path, because a symbolic link is in the way or Git would not ignore
+    /// the logs.
     LogsElsewhere(PathBuf),
     /// A log could not be written; the command was not disturbed.
     LogFailed(String),
     /// A background process held the command's output open.
     OutputHeldOpen,
-    /// A working tree with the branch follows later: something is in the way.
+    /// A working tree with the branch checked out follows later: something is in the way.
     CheckoutBlocked(PathBuf, Obstacle),
     /// A renewal that failed and was tried again.
     RenewalFailed(String),
     /// Work of a run that could not be kept, and why: it is still in its slot.
     WorkNotKept(String),
-    /// A slot that could not be made ready was passed over, and why.
+    /// A slot that could not be made ready, or cleaned up after a run, and why.
     SlotLeft(PathBuf, String),
-    /// What a run left could not be kept for this reason, and was put there as it is.
+    /// What a run left could not be kept, and was moved to this path as it is, for this reason.
     SetAside(PathBuf, String),
     /// A lease whose date or length is not believed.
     MalformedLease,
-    /// An outcome that could not be brought to the remote, and where it is kept.
+    /// An outcome that could not be brought to the remote, or written to the branch; it is kept under this
+    /// ref.
     OutcomeKept(RefName),
-    /// Work that is kept here but could not be published, and why.
+    /// Work that is kept in this repository but could not be published, and why.
     NotPublished(RefName, String),
     /// Work of an earlier run that was found in a slot and kept, and the branch that the run was on.
     FoundAttempt(RefName, RefName),
@@ -379,7 +382,7 @@ pub enum Note {
 /// Why the HEAD of a slot did not become its branch's head (K29).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unforwarded {
-    /// It does not descend from the lease.
+    /// The commit does not descend from the lease.
     ForeignHead,
     /// It says `working`, but not the run's id.
     ForeignLease,
@@ -394,7 +397,7 @@ pub enum Unforwarded {
 }
 
 impl Report {
-    /// A report that has no verdict yet.
+    /// Returns a report that has no verdict yet.
     pub fn new(branch: &RefName) -> Self {
         Self {
             branch: branch.clone(),
@@ -413,14 +416,15 @@ impl Report {
         matches!(&self.verdict, Verdict::Ran(ran) if matches!(ran.outcome, Outcome::KeptLease { .. }))
     }
 
-    /// The `stalled` commit of a branch that could not be landed, without a run of its own.
+    /// Returns the `stalled` commit of a branch that could not be landed, without a run of its own.
     pub(crate) fn unlanded(&self) -> Option<ObjectId> {
         if let Verdict::Unlanded { commit, .. } = &self.verdict { Some(*commit) } else { None }
     }
 }
 
 impl Report {
-    /// Adds a note. What is tried again and again is said once, in its last words: those of a lock hold its age.
+    /// Adds a note, or replaces the same one. A renewal that fails again and again is noted once, with its
+    /// latest message: messages about a lock hold the lock's age, so no two are equal.
     pub(super) fn note_once(&mut self, note: Note) {
         let is_again = |other: &Note| match (other, &note) {
             (Note::RenewalFailed(_), Note::RenewalFailed(_)) => true,
@@ -439,7 +443,7 @@ pub(crate) fn is_full(error: &std::io::Error) -> bool {
 }
 
 impl RunnerError {
-    /// True where a remote heard a push and did not take it, and its branch stays where it was.
+    /// True where a remote received a push and declined it, so that its branch stays where it was.
     pub fn is_no(&self) -> bool {
         use crate::store::{RemoteFailure, StoreError};
         matches!(self, RunnerError::Store(StoreError::Remote { failure: RemoteFailure::Declined, .. }))

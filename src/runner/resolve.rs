@@ -1,8 +1,10 @@
-//! The command of a head's state: where commands come from, which one answers, and what is near where none does.
+//! The command of a head's state: where commands come from, which one answers, and which are similar where
+//! none does.
 //!
-//! A command is resolved before a head is judged, and nothing is started by that. One that can't be started here is
-//! known before a claim, and costs the branch nothing. What is near is a word for people, and nothing hangs on it.
-//! A scan of many heads asks through `lookups`. Implements K6 (its last sentence), K13, K33-K35.
+//! A command is resolved before a head is judged, which starts nothing. A command that can't be started on
+//! this machine is known before a claim, and costs the branch nothing. Similar commands are a hint to the
+//! user; nothing depends on them. A scan of many heads asks through `lookups`. Implements K6 (its last
+//! sentence), K13, K33-K35.
 
 use super::report::{Note, Refusal, Verdict};
 use super::settings::CommandsFrom;
@@ -22,18 +24,18 @@ use std::ffi::OsStr;
 pub enum Resolved {
     /// Nothing was looked for: the head is no state event, or a lease, or its state names no command.
     NotAsked,
-    /// No command of this runner's may be looked for.
+    /// This runner may look for no command.
     Refused(Refusal),
-    /// There is none of that name.
+    /// There is no command of that name.
     Missing,
-    /// There is one that can't be started here.
+    /// There is a command that can't be started on this machine.
     Unusable {
-        /// Below `.aynig/`.
+        /// The command's path below `.aynig/`.
         path: String,
         /// What is wrong with it.
         why: Unfit,
     },
-    /// This one.
+    /// This command answers the state.
     Found(Command),
 }
 
@@ -42,9 +44,9 @@ pub enum Resolved {
 pub(crate) enum CommandTree {
     /// This `.aynig` tree.
     At(ObjectId),
-    /// There is none.
+    /// There is no such tree.
     Missing,
-    /// No command of this runner's may be looked for.
+    /// This runner may look for no command.
     Refused(Refusal),
 }
 
@@ -81,7 +83,7 @@ impl Runner<'_> {
         })
     }
 
-    /// The `.aynig` tree that commands for this head come from.
+    /// Returns the `.aynig` tree that commands for this head come from.
     fn command_tree(&self, tip: &Tip) -> Result<CommandTree, RunnerError> {
         let tree = match &self.settings.commands_from {
             CommandsFrom::Nowhere => return Ok(CommandTree::Refused(Refusal::NotTrusted)),
@@ -94,27 +96,27 @@ impl Runner<'_> {
         Ok(command_tree::find(&*self.store, tree)?.map_or(CommandTree::Missing, CommandTree::At))
     }
 
-    /// What the ref holds that commands come from. Where only a commit named the remote (K30) it is this
-    /// repository's: a pusher must not choose whose commands are trusted (K33).
+    /// Returns what the ref holds that commands come from. Where only a commit named the remote (K30) the ref
+    /// is this repository's, because a pusher must not choose whose commands are trusted (K33).
     pub fn commands_tip(&self, name: &RefName) -> Result<Option<ObjectId>, RunnerError> {
         let tip =
             if self.settings.commands_here { self.scratch.tip(name) } else { self.store.known_tip(name) };
         Ok(tip?)
     }
 
-    /// Looks for the command of a state in this `.aynig` tree. One that can't be started here is not usable:
-    /// that is known before a claim, and costs the branch nothing.
+    /// Looks for the command of a state in this `.aynig` tree. A command that certainly can't be started on
+    /// this machine is not usable: that is known before a claim, and costs the branch nothing.
     pub(super) fn lookup_in(&self, tree: ObjectId, state: &StateName) -> Result<Lookup, StoreError> {
         let found = command_tree::lookup(&*self.store, tree, self.settings.role_filter(), state)?;
         let Lookup::Found(command) = &found else { return Ok(found) };
         let why = self.unfit(&command.path, command.file).filter(|why| why.is_certain());
-        // What it is started with may start it otherwise, or elsewhere.
+        // A prefix program (`aynig.exec`) may start the command in another way, or elsewhere.
         let why = why.filter(|_| self.settings.exec.is_empty());
         let path = command.path.clone();
         Ok(why.map_or(found, |why| Lookup::Unusable { path, why }))
     }
 
-    /// What keeps the file of a command from being started as it is.
+    /// Returns what keeps the file of a command from being started as it is.
     pub(super) fn unfit(&self, path: &str, file: ObjectId) -> Option<Unfit> {
         let why = command_start::judge(&*self.store, file, path, self.search_path());
         // With a prefix program it is started elsewhere: what is missing here may be there.
@@ -141,7 +143,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Where a command of that name is near, but not where it counts (K13), or one of nearly that name.
+    /// Returns a hint to a command of that name that exists, but not where it counts (K13), or to states with
+    /// a command and nearly that name.
     pub(super) fn command_elsewhere(
         &self,
         tip: &Tip,
@@ -161,14 +164,15 @@ impl Runner<'_> {
             return Ok(Some(Note::NotCommitted(path, self.home())));
         }
         let mut alike = self.alike(state, tip.commit.tree)?;
-        // A command's own state is no slip for what it says of itself: 'drafted' is what 'draft' comes to.
+        // The state that the ended run answered is no slip for what its command declared: 'drafted' is the
+        // outcome of 'draft'.
         let origin = tip.event.as_ref().and_then(Event::origin_state);
         alike.retain(|name| origin.as_ref().is_none_or(|origin| origin.as_str() != name));
         Ok((!alike.is_empty()).then(|| Note::NearlyAState(state.clone(), alike)))
     }
 
-    /// States with a command that a state without one nearly is; `tree` is that of its commit. Nothing for those
-    /// that have a meaning of their own.
+    /// Returns states with a command whose names are nearly that of a state without one; `tree` is that of
+    /// its commit. None for states that have a meaning of their own.
     pub fn alike(&self, state: &StateName, tree: ObjectId) -> Result<Vec<String>, RunnerError> {
         if RESERVED.contains(&state.as_str()) {
             return Ok(Vec::new());

@@ -1,8 +1,9 @@
-//! What a command is confined to, in paths: what of a repository it has to write, and may read.
+//! The paths that a command is confined to: what of a repository it has to write, and may read.
 //!
-//! Writes: its slot, its run's folder with a temporary folder in it, its logs, its slot's own registration, and the
-//! objects, or nothing of the Git directory where it is `strict`. No path is one that a command could have put a link
-//! at: what the account names is followed to its end here. Implements K59.
+//! It writes to its slot, its run's folder with a temporary folder in it, and its logs. Unless the sandbox is
+//! `strict`, it also writes to its slot's own registration and to the repository's objects; in a strict one,
+//! to nothing else of the Git directory. No path is one that a command could have put a link at: links in
+//! paths that the account names are resolved before the command starts. Implements K59.
 
 use super::active_run::ActiveRun;
 use super::change::Inside;
@@ -35,7 +36,7 @@ const SYSTEM: &[&str] = &[
     "/lib64",
     "/libx32",
     "/opt",
-    // Not all of it: what stands there of another process tells its environment.
+    // Not all of `/proc`: what it holds of another process reveals that process's environment.
     "/proc/cpuinfo",
     "/proc/filesystems",
     "/proc/meminfo",
@@ -47,7 +48,7 @@ const SYSTEM: &[&str] = &[
     "/sys",
     "/usr",
 ];
-/// What Git reads of a repository, and no run's folder, log or slot.
+/// What Git reads of a repository; no run's folder, log or slot is among it.
 const REPOSITORY: &[&str] = &[
     "HEAD",
     "config",
@@ -62,19 +63,19 @@ const REPOSITORY: &[&str] = &[
     "reftable",
     "shallow",
 ];
-/// Most bytes of a command that may be our own.
+/// Most bytes of a command's file that may be git-aynig's own.
 const OWN_MAX: u64 = 4096;
-/// The command's temporary folder, in its run's.
+/// The command's temporary folder, in its run's folder.
 pub(super) const TEMPORARY: &str = "tmp";
 
-/// The version of Landlock here, asked once.
+/// Returns the version of Landlock that this kernel has, which is asked once; 0 for none.
 pub(super) fn version() -> u32 {
     static VERSION: OnceLock<u32> = OnceLock::new();
     *VERSION.get_or_init(kernel_version)
 }
 
 impl Sandbox {
-    /// Its name, as configured and told; `None` where there is none.
+    /// Returns the sandbox's name, as configured and shown; `None` where commands are not confined.
     pub fn name(&self) -> Option<&'static str> {
         match self {
             Sandbox::Off => None,
@@ -83,7 +84,7 @@ impl Sandbox {
         }
     }
 
-    /// The version of Landlock that it needs.
+    /// Returns the version of Landlock that the sandbox needs.
     pub(super) fn needs(&self) -> u32 {
         match self {
             Sandbox::Off => 0,
@@ -94,15 +95,15 @@ impl Sandbox {
 }
 
 impl Runner<'_> {
-    /// The refusal where commands are to be confined and this kernel can't.
+    /// Returns a refusal where commands are to be confined and this kernel can't do it.
     pub(super) fn not_confinable(&self) -> Option<Refusal> {
         let needs = self.settings.sandbox.needs();
         let has = if needs > 0 { version() } else { 0 };
         (has < needs).then_some(Refusal::NoSandbox { needs, has })
     }
 
-    /// What is confined that works in this slot: it writes there, at these places, and at those that the account names;
-    /// where it is `strict` it reads `place` too.
+    /// Returns the rules for a program that works in this slot: it writes there, to the paths `own`, and to
+    /// those that the account names; in a strict sandbox it also reads `place`. `None`: it is not confined.
     fn confined(&self, slot: &Slot, own: Vec<PathBuf>, place: &Path) -> Option<Confinement> {
         let (named, strict) = match &self.settings.sandbox {
             Sandbox::Off => return None,
@@ -126,8 +127,8 @@ impl Runner<'_> {
         Some(Confinement::write(write).strict(there(all), connect.clone()))
     }
 
-    /// What Git is confined to that stages what is in a slot while its command may still be at work there; `None`: to
-    /// nothing, for a command that reads all that its account may.
+    /// Returns the rules for a Git that stages what is in a slot while its command may still be at work
+    /// there. `None`: Git is not confined, because the command may read all that its account may.
     pub(super) fn staging(&self, slot: &Slot) -> Option<Confinement> {
         let Sandbox::Strict(_, read, _) = &self.settings.sandbox else { return None };
         let common = &self.repo.common_dir;
@@ -140,8 +141,8 @@ impl Runner<'_> {
         Some(Confinement::write(there(write)).strict(read, Vec::new()))
     }
 
-    /// What the run that we are inside of confines what it starts to, with this folder for what is temporary; `None`: to
-    /// nothing.
+    /// Returns the rules for what is started from inside of a run, with `tmp` as the folder for temporary
+    /// files. `None`: nothing is confined.
     ///
     /// # Errors
     /// Where its slot is not to be found.
@@ -161,13 +162,14 @@ impl Runner<'_> {
         Ok(confinement.map(|confinement| OwnSandbox { confinement, slot, leads }))
     }
 
-    /// What of that which leads Git elsewhere was changed by what was started in there; it is put right as far as it can be.
+    /// Returns which of the files that lead Git elsewhere were changed by what was started in this sandbox;
+    /// they are put right as far as that is possible.
     pub fn changed_leads(&self, sandbox: &OwnSandbox) -> Result<Option<String>, RunnerError> {
         Ok(sandbox.slot.changed_leads(self.repo, &sandbox.leads)?)
     }
 }
 
-/// What a run of ours confines what it starts to.
+/// What a run confines the processes to that it starts itself.
 pub struct OwnSandbox {
     /// The rules for its processes.
     pub confinement: Confinement,
@@ -175,14 +177,14 @@ pub struct OwnSandbox {
     leads: Leads,
 }
 
-/// Those that exist, each as itself with no link in it.
+/// Returns those of the paths that exist, with all links resolved.
 fn there(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     paths.filter_map(|path| std::fs::canonicalize(path).ok()).collect()
 }
 
 impl<'a> ActiveRun<'a> {
-    /// True for the command of a node's turn, or of what follows from it, where its file does nothing but call this very program,
-    /// which confines what it starts.
+    /// True for the command of a node's turn, or of the `route` that follows from it, where its file does
+    /// nothing but call this very program, which confines what it starts.
     pub(super) fn is_ours(&self, program: &Path) -> Result<bool, RunnerError> {
         let command = &self.program.command;
         let is_command = *program == self.program.place.join(&command.path);
@@ -195,7 +197,8 @@ impl<'a> ActiveRun<'a> {
         Ok(is_short && is_own_command(state, &store.read_blob(command.file)?))
     }
 
-    /// What a program that is confined by this is confined to; `None`: to nothing.
+    /// Returns the rules for a program that this sandbox confines, and creates its temporary folder. `None`:
+    /// it is not confined.
     pub(super) fn confinement(&self, sandbox: &Sandbox) -> Result<Option<Confinement>, RunnerError> {
         if *sandbox == Sandbox::Off {
             return Ok(None);

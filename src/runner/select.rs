@@ -1,9 +1,10 @@
-//! Which branches a tick looks at, and all of them at a time.
+//! Which branches a tick looks at, and the evaluation of all of them, several at a time.
 //!
-//! Without names every branch is judged from one scan, and only those whose head asks for something are read again and
-//! evaluated. Of a remote with many branches, heads that are not here yet are read some at a time, in the order in
-//! which this machine takes them ([`Round`]). A branch that is blocked never blocks others. Implements K6, K30, K32
-//! (order), K43 (own locks are gone after the next tick, and the last sentence).
+//! Without names every branch is judged from one scan, and only those whose head asks for something are read
+//! again and evaluated. Of a remote with many branches, heads that were not fetched yet are fetched some at a
+//! time, in the order in which this machine takes them ([`Round`]). A branch that is blocked never blocks
+//! others. Implements K6, K30, K32 (order), K43 (own locks are gone after the next tick, and the last
+//! sentence).
 
 use super::known::Around;
 use super::lookups::Lookups;
@@ -22,14 +23,14 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What was asked for.
+/// The branches that the user asked for.
 #[derive(Debug, Clone)]
 pub struct Selection {
     /// Branches by name; empty: all local ones.
     pub named: Vec<RefName>,
-    /// The branch that is checked out where we stand.
+    /// The branch that is checked out in the current working tree.
     pub current: Option<RefName>,
-    /// What to do about it.
+    /// What to do about that branch.
     pub current_branch: CurrentBranch,
 }
 
@@ -50,9 +51,10 @@ impl Selection {
 }
 
 impl Runner<'_> {
-    /// The branches to evaluate: those named, or those whose head asks for something. And what is to be said of
-    /// the others that are state events, or could not be read, from one look at all heads. Heads of a remote that are
-    /// not here yet are read when their turn comes: other machines may have answered them until then.
+    /// Returns the branches to evaluate (those named, or those whose head asks for something), and reports
+    /// about the others that are state events, or could not be read, from one look at all heads. Heads of a
+    /// remote that were not fetched yet are fetched when their turn comes, because other machines may have
+    /// answered them until then.
     pub fn select(&self, selection: &Selection, dry: bool) -> Result<(Round, Vec<Report>), RunnerError> {
         let current = selection.current_branch == CurrentBranch::Only;
         if dry || current || !selection.named.is_empty() {
@@ -69,7 +71,7 @@ impl Runner<'_> {
         let look = Look::new(self);
         let (mut waiting, mut settled) = (Vec::new(), Vec::new());
         self.store.visit_heads("refs/heads/", &mut |name, read| {
-            // A head that can't be read is told wherever it is.
+            // A head that can't be read is reported, whatever branch it is on.
             let is_ours = read.is_err() || selection.takes(&name) && self.may_tick(&name);
             if unread.contains_key(&name) || !is_ours {
                 return;
@@ -91,7 +93,8 @@ impl Runner<'_> {
         Ok((self.round(waiting, dry), settled))
     }
 
-    /// Hears of all branches; returns those whose heads are not here. The one that commands come from always is.
+    /// Learns what all branches hold, and returns those whose heads were not fetched yet. The head of the
+    /// branch that commands come from is fetched at once.
     fn hear(&self) -> Result<Vec<(RefName, ObjectId)>, RunnerError> {
         let mut unread = self.store.hear()?;
         if let CommandsFrom::Ref(source) = &self.settings.commands_from
@@ -102,8 +105,8 @@ impl Runner<'_> {
         Ok(unread)
     }
 
-    /// The branches in the order in which they are taken: as given; those of a remote, where other machines begin
-    /// too, from a place of this runner's own (K32).
+    /// Returns the branches in the order in which they are taken: as given, or, for a remote, where other
+    /// machines begin too, from a place of this runner's own (K32).
     fn round(&self, mut waiting: Vec<Waiting>, dry: bool) -> Round {
         if self.settings.remote.is_some() && !dry {
             waiting.sort_by_cached_key(|w| order::distance(&self.runner_id, w.branch.as_bytes()));
@@ -128,7 +131,7 @@ impl Runner<'_> {
                     }
                 }
                 Turn::Read => {
-                    // No question is begun once the user wants an end.
+                    // No call to the remote is begun once a signal came.
                     if self.interrupt.signal().is_none() {
                         self.store.listen();
                     }
@@ -147,7 +150,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Brings heads here whose turn comes soon; returns those that ask for something.
+    /// Fetches heads whose turn comes soon; returns those that ask for something.
     fn read_ahead(
         &self,
         branches: Vec<RefName>,
@@ -161,7 +164,7 @@ impl Runner<'_> {
             Some(_) => Ok(()),
         };
         if self.interrupt.signal().is_some() {
-            // Each says that it was left.
+            // The evaluation of each says that it was interrupted.
             return Ok(branches.into_iter().map(Waiting::named).collect());
         }
         fetched?;
@@ -182,8 +185,8 @@ impl Runner<'_> {
         Ok(asking)
     }
 
-    /// Evaluates one branch; with `chain` again for as long as it advances and no signal comes. False where another
-    /// runner was quicker: on a remote that is heard of again in the next pass.
+    /// Evaluates one branch; with `chain`, again for as long as it advances and no signal comes. False where
+    /// another runner was quicker; what that wrote to a remote is fetched in the next pass.
     fn keep_ticking(&self, branch: &RefName, dry: bool, chain: bool, told: &impl Fn(&Report)) -> bool {
         loop {
             let report = self.tick(branch, dry);
@@ -197,8 +200,9 @@ impl Runner<'_> {
         }
     }
 
-    /// True where a node of a flow is done with its turn and all branches are looked at again once those of this pass are
-    /// through: one that goes on by itself would keep the others from what it handed them.
+    /// True where a node of a flow is done with its turn, and all branches are looked at again once those of
+    /// this pass are through. If the node went on by itself, it would keep the other nodes from what it
+    /// handed them.
     fn gives_way(&self, report: &Report) -> bool {
         let routed = match &report.verdict {
             Verdict::Ran(ran) => ran.state.as_str() == ROUTE,
@@ -229,10 +233,10 @@ impl Runner<'_> {
 /// One look at all heads.
 struct Look<'a> {
     runner: &'a Runner<'a>,
-    /// Begun with the first state event.
+    /// Created when the first state event is found.
     lookups: OnceCell<Lookups<'a>>,
     occupants: Occupants,
-    /// Something was noted of heads that were seen before.
+    /// True where something was noted of heads that were seen before.
     any_seen: bool,
     /// Read with the first head that it may concern.
     around: Around,
@@ -242,7 +246,7 @@ struct Look<'a> {
 enum Judged {
     /// It is no state event.
     Nothing,
-    /// Nothing, and this is to be said of it; or it could not be read.
+    /// It asks for nothing, or could not be read; this is the report.
     Settled(Box<Report>),
     /// The branch is to be evaluated.
     Asks(Waiting),
@@ -278,7 +282,7 @@ impl<'a> Look<'a> {
         Ok(self.lookups.get_or_init(|| lookups))
     }
 
-    /// The verdict about a head that asks for nothing; `None` where the branch is to be evaluated.
+    /// Returns the verdict about a head that asks for nothing; `None` where the branch is to be evaluated.
     fn settle(
         &self,
         branch: &RefName,
@@ -303,7 +307,7 @@ impl<'a> Look<'a> {
         let seen = if working && self.any_seen { runner.first_seen(branch, tip.id()) } else { None };
         let known = runner.known(branch, &tip, usable, &self.around)?;
         match decide(tip.head(), seen, runner.clock.now(), runner.policy_with(usable, known.facts())) {
-            // It is asked for again when it is evaluated.
+            // Its work is asked for again when the branch is evaluated.
             Decision::Nothing(_) if runner.may_route_again(&tip) => Ok(None),
             Decision::Nothing(idle) => {
                 if let Lookup::Unusable { path, why } = lookup {
@@ -314,7 +318,7 @@ impl<'a> Look<'a> {
                 }
                 Ok(Some(Verdict::Idle(idle)))
             }
-            // One that is judged by observation is noted when it is evaluated.
+            // A lease that is judged by observation is noted as seen when the branch is evaluated.
             Decision::Leased { observed: Some(_), .. } if seen.is_none() => Ok(None),
             Decision::Leased { until, observed } => {
                 Ok(Some(runner.leased(&tip, until, observed, &self.occupants, report)))
@@ -327,21 +331,21 @@ impl<'a> Look<'a> {
 /// Branches that wait for their turn in one pass.
 pub struct Round {
     left: Mutex<Left>,
-    /// Told when heads were read.
+    /// Notified when heads were read.
     read: Condvar,
 }
 
 /// A branch that waits.
 struct Waiting {
     branch: RefName,
-    /// What it held when it was last heard of, where that was asked.
+    /// What the branch held when that was last asked for, if it was.
     tip: Option<ObjectId>,
-    /// That commit is here, and asks for something.
+    /// True where that commit was read and asks for something.
     read: bool,
 }
 
 impl Waiting {
-    /// One that is evaluated whatever it holds.
+    /// Returns a branch that is evaluated whatever it holds.
     fn named(branch: RefName) -> Self {
         Self { branch, tip: None, read: true }
     }
@@ -349,13 +353,13 @@ impl Waiting {
 
 struct Left {
     branches: VecDeque<Waiting>,
-    /// How often another machine had been quicker.
+    /// How often another machine was quicker.
     lost: u64,
     /// How many threads are reading heads just now.
     reading: usize,
     /// How many heads are read at a time.
     batch: usize,
-    /// Branches were left to another machine that had moved them before they were read.
+    /// True where branches were left to another machine that had moved them before they were read.
     passed_over: bool,
 }
 
@@ -369,13 +373,14 @@ enum Turn {
     Over,
 }
 
-/// How many heads are read ahead at first. A machine that meets no other, or only heads that ask for nothing, reads more
-/// and more at a time; one that shares its work reads no more than about its share.
+/// How many heads are read ahead at first, and at most. A machine that notices no other, or finds mostly
+/// heads that ask for nothing, reads more and more at a time; one that shares its work reads no more than
+/// about its share.
 const READ_AHEAD: usize = 32;
 const READ_AHEAD_MAX: usize = 1024;
 
 impl Round {
-    /// These branches, in this order.
+    /// Returns a round of these branches, in this order.
     pub fn of(branches: impl IntoIterator<Item = RefName>) -> Self {
         Self::new(branches.into_iter().map(Waiting::named).collect())
     }
@@ -390,7 +395,7 @@ impl Round {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What comes next. While heads are read, that is waited for.
+    /// Returns what comes next. If that depends on heads that another thread is reading, waits for them.
     fn next(&self) -> Turn {
         let mut left = self.left();
         while left.branches.is_empty() && left.reading > 0 {
@@ -406,8 +411,8 @@ impl Round {
         }
     }
 
-    /// The next unread branches; those that another machine has moved meanwhile are left to it. [`Round::put_read`]
-    /// takes back what is to be evaluated.
+    /// Takes the next unread branches out of the round; those that another machine has moved meanwhile are
+    /// left to it. [`Round::put_read`] puts back what is to be evaluated.
     fn take_unread(&self, store: &dyn Store) -> Vec<RefName> {
         let mut left = self.left();
         left.reading += 1;
@@ -428,7 +433,7 @@ impl Round {
         taken
     }
 
-    /// Puts those of `read` heads back that ask for something.
+    /// Puts back those of `read` heads that ask for something, and sets how many are read next.
     fn put_read(&self, read: usize, asking: Vec<Waiting>) {
         let mut left = self.left();
         left.reading -= 1;
@@ -440,7 +445,8 @@ impl Round {
         self.read.notify_all();
     }
 
-    /// Goes on elsewhere, where no machine was heard to be: the one that was quicker works on what comes next here.
+    /// Continues at another place of the round, where no other machine is known to be: the one that was
+    /// quicker works on what comes next at this place.
     fn step_back(&self, runner_id: &str, store: &dyn Store) {
         let mut left = self.left();
         left.lost += 1;
@@ -457,14 +463,14 @@ impl Round {
         self.left().passed_over
     }
 
-    /// How many branches wait.
+    /// Returns how many branches wait.
     pub fn waiting(&self) -> usize {
         self.left().branches.len()
     }
 }
 
-/// Evaluates branches, at most `jobs` at a time. `make` gives each worker a runner of its own, `told`
-/// is given every report as it comes.
+/// Evaluates branches, at most `jobs` at a time. `make` gives each worker a runner of its own, and `told` is
+/// given every report as it comes.
 pub(crate) fn evaluate<'r, M, T>(
     round: &Round,
     jobs: usize,
@@ -485,7 +491,7 @@ where
         std::thread::scope(|scope| {
             let start = || std::thread::Builder::new().spawn_scoped(scope, work);
             let threads: Vec<_> = (1..workers).map_while(|_| start().ok()).collect();
-            // This one works too: where the system gives no more threads it does everything.
+            // This thread works too: where the system gives no more threads, it does everything.
             let own = work();
             threads.into_iter().fold(own, |all, t| all.and(t.join().unwrap_or(Ok(()))))
         })?;

@@ -1,6 +1,6 @@
-//! What a runner was told, as values.
+//! The configuration of a runner, as values.
 //!
-//! The cli room reads flags and configuration into this; nothing here has a default that the
+//! The `cli` module reads flags and configuration into these types; none of them has a default that the
 //! documentation does not name. Implements K33, K35 (values).
 
 use crate::protocol::name::RoleName;
@@ -28,16 +28,17 @@ pub enum CommandsFrom {
 /// What commands are confined to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Sandbox {
-    /// To nothing.
+    /// To nothing: they are not confined.
     #[default]
     Off,
-    /// They write in their own places and in these.
+    /// They write only to their own places and to these.
     Write(Vec<PathBuf>),
-    /// They also read there and in the second alone, and connect to no ports but these.
+    /// They also read only there, in the second list and where programs of any kind do, and connect to no
+    /// ports but these.
     Strict(Vec<PathBuf>, Vec<PathBuf>, Vec<u16>),
 }
 
-/// What to do about the branch that is checked out where we stand.
+/// What to do about the branch that is checked out in the current working tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CurrentBranch {
     /// Leave it out.
@@ -48,21 +49,21 @@ pub enum CurrentBranch {
     Only,
 }
 
-/// What clocks of several machines may differ by, where that is not configured, in seconds.
+/// How many seconds the clocks of several machines may differ by, where that is not configured.
 pub(crate) const REMOTE_GRACE: u64 = 30;
 
 /// How many commands run at a time.
 #[derive(Debug, Clone)]
 pub enum Jobs {
-    /// As many as was said.
+    /// As many as was configured.
     Said(usize),
-    /// One for each processor that this process may use. They are counted once that is asked for: it takes twenty
-    /// calls, and a tick that finds nothing to do does not ask.
+    /// One for each processor that this process may use. The processors are counted when the number is first
+    /// needed, because that takes twenty calls, and a tick that finds nothing to do does not need it.
     Processors(OnceLock<usize>),
 }
 
 impl Jobs {
-    /// The number, 1 at least.
+    /// Returns the number, 1 at least.
     pub fn get(&self) -> usize {
         match self {
             Self::Said(number) => *number,
@@ -84,25 +85,25 @@ pub struct Settings {
     pub aynig_grace: u64,
     /// The remote whose branches are ticked; `None`: the local ones.
     pub remote: Option<String>,
-    /// The caller named it, not the configuration.
+    /// True where the caller named the remote, not the configuration.
     pub remote_named: bool,
-    /// Judge foreign leases by observation.
+    /// True where foreign leases are judged by observation.
     pub observe: bool,
-    /// Ends a command that runs longer.
+    /// How long a command may run before it is ended.
     pub timeout: Option<Duration>,
-    /// From SIGTERM to SIGKILL.
+    /// The time from SIGTERM to SIGKILL.
     pub kill_grace: Duration,
-    /// Commands at a time, and slots.
+    /// How many commands run at a time, and how many slots there are.
     pub jobs: Jobs,
-    /// Commands at a time of a chain that a hook starts: one, where that is not configured.
+    /// How many commands a chain that a hook starts runs at a time: one, where that is not configured.
     pub chain_jobs: usize,
     /// The role whose commands go first.
     pub role: Option<RoleName>,
-    /// Which commands that makes it take.
+    /// Which commands the role makes the runner take.
     pub role_use: RoleUse,
     /// Most dispatches in a chain.
     pub max_hops: u32,
-    /// Dispatches that may lead to one another in a flow.
+    /// Most dispatches in a chain within a flow.
     pub flow_hops: u32,
     /// Most bytes of each log.
     pub log_max: u64,
@@ -110,19 +111,21 @@ pub struct Settings {
     pub stage: Stage,
     /// Which commit commands come from.
     pub commands_from: CommandsFrom,
-    /// That ref is this repository's even where branches are a remote's: only a commit named the remote.
+    /// True where the ref that commands come from is this repository's although the branches are a remote's,
+    /// because only a commit named the remote.
     pub commands_here: bool,
     /// Patterns of branches that may be ticked; empty: all.
     pub branches: Vec<String>,
-    /// Patterns of branches that others may be landed on; empty: all, where who writes a branch is trusted with code.
+    /// Patterns of branches that others may be landed on; empty: all, if those who write to branches are
+    /// trusted with code (`commandsFrom=branch`), else none.
     pub land_onto: Vec<String>,
-    /// Dispatch only signed heads, and sign what is written.
+    /// True where only signed heads are dispatched, and what is written is signed.
     pub require_signature: bool,
-    /// Sign what lands on a target, as `git merge` and `git rebase` would (`commit.gpgSign`).
+    /// True where what lands on a target is signed, as `git merge` and `git rebase` would (`commit.gpgSign`).
     pub sign_landed: bool,
-    /// What every command is started with.
+    /// The program, with its arguments, that every command is started with; empty: none.
     pub exec: Vec<String>,
-    /// The program that is told what a person should know, and its arguments; empty: no program is told.
+    /// The program that is given each notice, with its arguments; empty: no notice is given.
     pub notify: Vec<String>,
     /// Names and patterns of trailers that become variables, no matter who pushed them.
     pub trailer_env: Vec<String>,
@@ -146,29 +149,29 @@ pub struct Settings {
     pub log_level_flag: Option<String>,
     /// Name of the log level, where neither flag nor trailer named one.
     pub log_level: String,
-    /// Pass command output on as it comes.
+    /// True where command output is passed on as it comes.
     pub tee: bool,
     /// Ids that were promised to the first runs of branches.
     pub run_ids: Arc<Mutex<HashMap<RefName, String>>>,
-    /// Set once this process has found that runs can be prepared here.
+    /// Set once this process has found that runs can be prepared in this repository.
     pub ready: Arc<OnceLock<()>>,
-    /// Wait for a free slot.
+    /// True where the runner waits for a free slot.
     pub wait_for_slot: bool,
 }
 
 impl Settings {
-    /// The role, and which commands it makes this runner take.
+    /// Returns the role, and which commands it makes this runner take; `None` without a role.
     pub fn role_filter(&self) -> Option<(&RoleName, RoleUse)> {
         self.role.as_ref().map(|role| (role, self.role_use))
     }
 
-    /// An id for the next run of a branch: the promised one once, a fresh one otherwise.
+    /// Returns an id for the next run of a branch: the promised one once, a fresh one otherwise.
     pub fn run_id(&self, branch: &RefName) -> String {
         let promised = self.run_ids.lock().ok().and_then(|mut ids| ids.remove(branch));
         promised.unwrap_or_else(|| uuid::Uuid::new_v4().to_string())
     }
 
-    /// These settings for the branches of that remote, or for the local ones.
+    /// Returns these settings for the branches of this remote; `None`: for the local branches.
     pub fn on_remote(&self, remote: Option<&str>) -> Self {
         let grace = match remote {
             Some(_) => self.grace.max(REMOTE_GRACE),

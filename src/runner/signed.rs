@@ -1,8 +1,9 @@
-//! Commits of this runner's, and signatures: what is written, and whose word a head is.
+//! Commits that this runner writes, and signatures: how its commits are signed, and for which branch a head
+//! is.
 //!
-//! A signature says who wrote a commit, and holds wherever the commit is pushed to. So where signatures are asked
-//! for, each state event says in `dwp-branch` which branch it is signed for: what was signed for one is an
-//! unsigned word on another. Implements K35 (signing).
+//! A signature says who wrote a commit, and holds wherever the commit is pushed to. So where signatures are
+//! required, each state event says in `dwp-branch` which branch it is signed for: on any other branch it
+//! counts as unsigned. Implements K35 (signing).
 
 use super::report::Refusal;
 use super::{Runner, RunnerError, Tip};
@@ -13,7 +14,7 @@ use crate::protocol::message::{Message, Trailer};
 use crate::store::{NewCommit, RefName, StoreError};
 
 impl Runner<'_> {
-    /// Writes a commit of this runner's for a branch, signed where the policy asks for that.
+    /// Writes a commit of this runner for a branch, signed where the policy requires that.
     pub fn write(
         &self,
         branch: &RefName,
@@ -34,7 +35,7 @@ impl Runner<'_> {
         self.settings.require_signature || self.settings.sign_landed
     }
 
-    /// Writes a commit that is to land, and no event.
+    /// Writes a commit that is to land, and that is no state event.
     pub(super) fn write_landing(
         &self,
         tree: ObjectId,
@@ -81,7 +82,7 @@ impl Runner<'_> {
     }
 }
 
-/// What kept a commit from being signed.
+/// Returns the error for a commit that could not be signed.
 pub(super) fn not_signed(error: StoreError) -> RunnerError {
     match error {
         StoreError::Git { message, .. } => RunnerError::Signing { cause: message },
@@ -89,7 +90,7 @@ pub(super) fn not_signed(error: StoreError) -> RunnerError {
     }
 }
 
-/// A state event with the name of its branch, in place of any other that it was copied with.
+/// Returns a state event with the name of its branch, in place of another that may have been copied along.
 fn signed_for(branch: &RefName, message: &Message) -> Message {
     let mut message = message.clone();
     if let Some(dialect) = Dialect::of(&message) {

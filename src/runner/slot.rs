@@ -1,9 +1,9 @@
 //! Getting a slot, and what to do with work that is still in one.
 //!
-//! A slot whose run is over but was never completed here (its runner was killed) holds work: that is
-//! kept as an attempt before the slot is used again. A slot whose lease lives on stays its run's. A run that waits for
-//! an answer keeps its slot, and gives its job back: there is one slot more meanwhile.
-//! Implements K14, K21, K26, K57, K49 (jobs).
+//! A slot whose run is over but was never completed (its runner was killed) holds work, which is kept as an
+//! attempt before the slot is used again. A slot whose lease lives on stays with its run. A run that waits
+//! for an answer keeps its slot, and gives its job back: there is one slot more meanwhile. Implements K14,
+//! K21, K26, K57, K49 (jobs).
 
 use super::pending::is_asking;
 use super::report::{Note, Report};
@@ -28,16 +28,17 @@ use std::time::Duration;
 
 /// How often a full pool is looked at again.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Longest wait for a guardian to end what it guards: its own grace, and some.
+/// Longest wait for a guardian to end what it guards: its own grace period, and some more.
 const GUARDIAN_ENDS: Duration = Duration::from_millis(1500);
 
-/// Most runs whose jobs are others' while they wait for an answer (K49).
+/// Most runs whose jobs are given to others while they wait for an answer (K49).
 const ASKING_MAX: usize = 64;
 
 /// How long a process may go on after it wrote its run's outcome, where its slot is needed.
 const AFTER_OUTCOME: Duration = Duration::from_secs(1);
 
-/// The ref that follows a living run's lease.
+/// Returns the ref that follows a living run's lease; `None` where the id makes no name of a ref of the
+/// runner's own.
 pub(crate) fn run_ref(run_id: &str) -> Option<RefName> {
     let name = RefName::new(format!("refs/aynig/run/{run_id}"));
     name.is_own().then_some(name)
@@ -61,12 +62,12 @@ impl std::fmt::Display for Abandoned {
     }
 }
 
-/// Which runs the slots are noted for: read once, when it is first asked for, for one look at many branches.
+/// Which runs the slots are noted for: read once, when first needed, for one look at many branches.
 #[derive(Debug, Default)]
 pub struct Occupants(OnceCell<HashMap<String, Vec<usize>>>);
 
 impl Occupants {
-    /// The slots that this run is noted in.
+    /// Returns the numbers of the slots that are noted for this run.
     fn numbers_of(&self, runner: &Runner<'_>, run_id: &str) -> &[usize] {
         let read = || {
             let mut all: HashMap<String, Vec<usize>> = HashMap::new();
@@ -82,7 +83,8 @@ impl Occupants {
     }
 }
 
-/// True for what is wrong with what a command left, and not with the machine at this moment.
+/// True for an error that comes of what a command left, and so comes again, and not of the machine at this
+/// moment.
 fn comes_again(slot: &Slot, error: &RunnerError) -> bool {
     let own = |path: &Path| path.starts_with(slot.dir()) || path.starts_with(slot.admin_dir());
     use ErrorKind::{DirectoryNotEmpty, InvalidFilename, IsADirectory, NotADirectory, PermissionDenied};
@@ -97,7 +99,8 @@ fn comes_again(slot: &Slot, error: &RunnerError) -> bool {
 }
 
 impl Runner<'_> {
-    /// Whether a lease is one of this machine's that no runner here works on; changes nothing.
+    /// Returns why no runner on this machine works on a lease of this machine's any more; `None` where that
+    /// can't be said. Changes nothing.
     pub fn abandoned(&self, lease: &Event, occupants: &Occupants) -> Option<Abandoned> {
         let own = lease.text(RUNNER_ID) == Some(&*self.runner_id);
         if !own || !self.repo.aynig_dir().join("slots").is_dir() {
@@ -106,32 +109,34 @@ impl Runner<'_> {
         let run_id = lease.run_id()?;
         let numbers = occupants.numbers_of(self, run_id);
         if numbers.is_empty() {
-            // It gave its slot back, with no process left in it.
+            // The run gave its slot back, with no process left in it.
             let ran_here = run_ref(run_id).is_some() && self.run_dir(run_id).is_dir();
             return (ran_here && self.is_dead(run_id)).then_some(Abandoned::ByItsCommand);
         }
         let pool = self.pool().ok()?;
         numbers.iter().find_map(|number| {
-            // The runner that works on it has its slot. One that is free may have another run's note by now.
+            // A runner that works on the run holds the slot's lock. A slot whose lock is free may be noted
+            // for another run by now.
             let slot = pool.lock(*number).ok()??;
             let run = slot.record().run.as_ref().filter(|run| run.run_id == run_id)?;
             Some(if run.lingering { Abandoned::ByItsCommand } else { Abandoned::ByItsRunner })
         })
     }
 
-    /// How many runs in these slots wait for an answer: what a command says of itself, so no more than a few.
+    /// Returns how many runs in these slots wait for an answer: no more than a limit, because commands say so
+    /// themselves.
     pub(super) fn asking_runs(&self, pool: &Pool<'_>) -> usize {
         let runs = pool.known().into_iter().filter_map(|number| pool.peek(number).run);
         runs.filter(|run| is_asking(&self.run_dir(&run.run_id))).take(ASKING_MAX).count()
     }
 
-    /// The pool of slots.
+    /// Returns the pool of slots.
     pub fn pool(&self) -> Result<Pool<'_>, StoreError> {
         Pool::new(self.repo, self.settings.worktree_dir.clone(), self.settings.jobs.get())
     }
 
-    /// Takes a free slot, waiting for one where that was asked for. `None`: stopped, nothing free, or the
-    /// branch moved meanwhile.
+    /// Takes a free slot, and waits for one where the settings say so. `None`: the runner was stopped, no
+    /// slot is free, or the branch moved meanwhile.
     pub(super) fn take_slot(
         &self,
         branch: &RefName,
@@ -149,7 +154,7 @@ impl Runner<'_> {
             let first = pool.first_of_turn(ticket.as_ref());
             for number in pool.order(&work).into_iter().filter(|number| *number >= first) {
                 let slot = pool.lock(number).map_err(|error| match error {
-                    // The folder of locks was there a moment ago.
+                    // The folder of locks existed a moment ago, so an uninstallation is removing it.
                     StoreError::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
                         RunnerError::Closed { branch: branch.clone() }
                     }
@@ -162,7 +167,8 @@ impl Runner<'_> {
                 match self.settle(&mut slot, report) {
                     Ok(true) => return Ok(Some(slot)),
                     Ok(false) => {}
-                    // One that can't be made ready keeps what is in it, and stands in no other's way.
+                    // A slot that can't be made ready keeps what is in it, and the search for another goes
+                    // on.
                     Err(error) => {
                         let words = with_causes(&error);
                         report.note_once(Note::SlotLeft(slot.dir().to_owned(), words));
@@ -170,7 +176,8 @@ impl Runner<'_> {
                     }
                 }
             }
-            // Where all are taken, runs that wait for an answer have given their jobs back.
+            // If all are taken, there may be more slots by now: runs that wait for an answer have given their
+            // jobs back.
             if pool.resize(self.settings.jobs.get() + self.asking_runs(&pool)) {
                 continue;
             }
@@ -191,7 +198,7 @@ impl Runner<'_> {
             if self.settings.remote.is_some()
                 && self.clock.instant() - asked >= self.head_poll_interval(self.settings.lease)
             {
-                // Other runners of this machine may have taken the branch meanwhile: then there is nothing to wait for.
+                // Other runners may have taken the branch meanwhile: then there is nothing to wait for.
                 asked = self.clock.instant();
                 let _ = self.fresh_tip(branch);
             }
@@ -201,10 +208,11 @@ impl Runner<'_> {
         }
     }
 
-    /// Makes a locked slot ours to use: work of a dead run is kept first. False where it must be left.
+    /// Makes a locked slot usable for this runner: work of a dead run is kept first. False where the slot
+    /// must be left to its run.
     pub(super) fn settle(&self, slot: &mut Slot, report: &mut Report) -> Result<bool, RunnerError> {
         if let Some(note) = slot.record().unreadable.clone() {
-            // Whose work is in it is not known: it is left as it is.
+            // It is not known whose work is in the slot, so it is left as it is.
             let cause = std::io::Error::new(ErrorKind::InvalidData, note.why);
             return Err(io("read", &note.path)(cause));
         }
@@ -221,17 +229,18 @@ impl Runner<'_> {
             return Ok(false);
         }
         if occupant.lingering && occupant.remote.is_none() && Hooks::any_installed(self.repo) {
-            // What set its outcome may have been ended before it told a runner.
+            // The process that set the run's outcome may have been ended before it notified a runner.
             super::pending::note(self.repo, &occupant.branch_name(), None)?;
         }
-        // It is dead: its number may be another process's, while a child of ours has the hold.
+        // The guardian is dead, so its process id is removed: another process may have that id by the time
+        // that a child of this runner is found in the slot.
         if occupant.guardian.take().is_some() {
             slot.occupy(Some(occupant.clone()))?;
         }
         match self.keep_occupant(slot, &occupant) {
             Ok(Some(attempt)) => report.notes.push(Note::FoundAttempt(attempt, occupant.branch_name())),
             Ok(None) => {}
-            // It would end so the next time too, and the slot be lost with it.
+            // The next attempt would end in the same way, and the slot would be lost with it.
             Err(error) if self.interrupt.signal().is_none() && comes_again(slot, &error) => {
                 let aside = slot.set_aside(&occupant.run_id)?;
                 report.notes.push(Note::SetAside(aside, with_causes(&error)));
@@ -243,17 +252,18 @@ impl Runner<'_> {
         }
         self.note_modules(&occupant.run_id, report);
         if let Some(lease) = occupant.lease_id() {
-            // What can't be said of it now is said by `gc`.
+            // A ref that can't be removed now is left to `gc`.
             let _ = self.unfollow_from(&occupant.run_id, lease);
         }
         slot.occupy(None)?;
         Ok(true)
     }
 
-    /// Says where repositories are that a run left: of submodules with commits of its own, and others in its worktree.
+    /// Notes where repositories are kept that a run left: those of submodules with commits of their own, and
+    /// others in its worktree.
     pub(super) fn note_modules(&self, run_id: &str, report: &mut Report) {
         let kept = modules::kept_of(self.repo, run_id);
-        // One that is empty is of work that could not be moved there.
+        // An empty folder is left of work that could not be moved there.
         if std::fs::read_dir(&kept).is_ok_and(|mut all| all.next().is_some()) {
             let names = modules::names(&kept).unwrap_or_default();
             let (nested, modules): (Vec<_>, Vec<_>) =
@@ -267,7 +277,8 @@ impl Runner<'_> {
         }
     }
 
-    /// True where a locked slot must be left to its run: [`Runner::settle`] without doing anything.
+    /// True where a locked slot must be left to its run: says what [`Runner::settle`] would find, and changes
+    /// nothing.
     pub(super) fn is_taken(&self, slot: &Slot) -> Result<bool, RunnerError> {
         let lives = match &slot.record().run {
             _ if slot.record().unreadable.is_some() => true,
@@ -288,7 +299,8 @@ impl Runner<'_> {
             return self.elsewhere(occupant.remote.as_deref(), |runner| runner.lease_lives(occupant));
         }
         let branch = occupant.branch_name();
-        // As it is now: a process that lives there may have renewed its lease since we last heard.
+        // The head is read anew: a process that lives in the slot may have renewed the lease since the last
+        // read.
         let Some(tip) = self.fresh_tip(&branch)? else { return Ok(false) };
         let own = tip.event.as_ref().and_then(Event::run_id) == Some(&*occupant.run_id);
         let seen = self.first_seen(&branch, tip.id());
@@ -296,8 +308,8 @@ impl Runner<'_> {
         Ok(own && matches!(decision, Decision::Leased { .. }))
     }
 
-    /// The outcome that a process of a lingering run has brought to its branch, where it has not noted so in the slot
-    /// yet: the branch moves first, and a runner that needs the slot may lock it in between.
+    /// Returns the outcome that a process of a lingering run has brought to its branch but not noted in the
+    /// slot yet: the branch moves first, and a runner that needs the slot may lock it in between.
     fn unnoted_outcome(&self, occupant: &Occupant) -> Result<Option<ObjectId>, RunnerError> {
         if occupant.remote != self.settings.remote {
             return self.elsewhere(occupant.remote.as_deref(), |runner| runner.unnoted_outcome(occupant));
@@ -317,14 +329,15 @@ impl Runner<'_> {
 
     /// Asks the guardian of a run that is over to end what is left; true once the slot is empty.
     fn evict(&self, slot: &Slot, occupant: &Occupant) -> Result<bool, RunnerError> {
-        // The process that wrote its outcome is about to end by itself.
+        // The process that wrote the run's outcome is about to end by itself.
         if occupant.outcome.is_some() && self.is_left_within(slot, AFTER_OUTCOME)? {
             return Ok(true);
         }
         if let (true, Some(pid)) = (occupant.lingering, occupant.guardian) {
             let _ = kill(Pid::from_raw(pid as i32), Signal::SIGTERM);
         }
-        // One that is stopped hears nothing, and its runner is gone: only this process has the slot's lock.
+        // A guardian that is suspended handles no signal, so it is woken. Its runner is gone: only this
+        // process has the slot's lock.
         holders::wake(&slot.hold_path());
         if self.is_left_within(slot, GUARDIAN_ENDS)? {
             return Ok(true);
@@ -333,7 +346,7 @@ impl Runner<'_> {
         self.is_left_within(slot, GUARDIAN_ENDS)
     }
 
-    /// True once no process lives in the slot; false where one still does after this long.
+    /// Waits until no process lives in the slot; false where one still does after this long.
     fn is_left_within(&self, slot: &Slot, patience: Duration) -> Result<bool, RunnerError> {
         let until = self.clock.instant() + patience;
         while slot.is_inhabited()? {
@@ -345,7 +358,7 @@ impl Runner<'_> {
         Ok(true)
     }
 
-    /// Keeps what a run that ended without its runner left in the slot.
+    /// Keeps the work in the slot of a run that ended without its runner.
     fn keep_occupant(&self, slot: &Slot, occupant: &Occupant) -> Result<Option<RefName>, RunnerError> {
         let Some(lease) = occupant.lease_id() else { return Ok(None) };
         let outcome = occupant.outcome_id().map(|id| self.store.read_commit(id)).transpose()?;

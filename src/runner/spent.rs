@@ -1,9 +1,10 @@
 //! What runs have used, added up from history.
 //!
-//! Commits are read once each, the newest first, however many branches contain them, and a path is left where many
-//! commits in a row are older than what is asked for: one with an old date hides nothing below it. A run counts once, wherever its commits are: what it ended with, and what that
-//! landed as. It counts for the branch that was moved by it: one that has it among its first parents, before one
-//! that merged it; of several the first by name. Implements K54 (adding up, budgets).
+//! Each commit is read once, the newest first, however many branches contain it. A path is left where many
+//! commits in a row are older than what is asked for, so that one commit with an old date hides nothing below
+//! it. A run counts once, whether the commit that it ended with is found first or what that landed as. It
+//! counts for the branch that it moved: a branch that has the commit among its first parents comes before one
+//! that merged it, and of several the first by name. Implements K54 (adding up, budgets).
 
 use super::{Runner, Tip};
 use crate::protocol::decide::{Overspent, Per};
@@ -24,17 +25,20 @@ pub(crate) struct Used<'a> {
     pub at: Option<i64>,
     /// That commit's event.
     pub event: &'a Event,
-    /// One a model.
+    /// What it used, one entry per model.
     pub usage: Vec<Usage>,
 }
 
-/// How a branch has a commit: the less the more it is its own.
+/// How a branch has a commit: whether it came by a merge, and the branch's index. The branch with the least
+/// claim counts.
 type Claim = (bool, usize);
 
-/// So many commits in a row may be older than what is asked for before a path is left: clocks differ.
+/// How many commits in a row may be older than what is asked for before a path is left, because clocks
+/// differ.
 const OLDER_MAX: usize = 1000;
 
-/// A commit that was read, and waits to be looked at; how many in a row that lead to it are too old, itself included.
+/// A commit that was read, and waits to be looked at; and how many commits in a row that lead to it are too
+/// old, itself included.
 struct Waiting(Commit, usize);
 
 impl Waiting {
@@ -68,7 +72,8 @@ struct Walk {
 }
 
 impl Walk {
-    /// Has a commit looked at that so many lead to which are older than what is asked for.
+    /// Queues a commit to be looked at. `older`: how many commits in a row that lead to it are older than
+    /// what is asked for; beyond a limit it is dropped.
     fn add(&mut self, commit: Commit, claim: Claim, older: usize) {
         let older = if self.is_asked_for(&commit) { 0 } else { older + 1 };
         if older <= OLDER_MAX {
@@ -83,8 +88,8 @@ impl Walk {
 }
 
 impl Runner<'_> {
-    /// Tells what each run used whose commit is among what these heads contain, from this second on, the newest
-    /// first. A commit of the heads that can't be read is an error, as is one below them.
+    /// Passes to `told` what each run used whose commit is among what these heads contain, the newest first,
+    /// from the second `since` on. A commit that can't be read is an error.
     pub(crate) fn each_used(
         &self,
         heads: &[(RefName, Commit)],
@@ -115,7 +120,8 @@ impl Runner<'_> {
             for (nth, parent) in commit.parents.iter().enumerate() {
                 let claim = (merged || nth > 0, index);
                 match walk.claims.get_mut(parent) {
-                    // Where it was looked at already, by a wrong date, this comes too late and changes nothing.
+                    // If the parent was looked at already, because of a wrong date, this comes too late and
+                    // changes nothing.
                     Some(known) => *known = (*known).min(claim),
                     None => walk.add(self.store.read_commit(*parent)?, claim, older),
                 }
@@ -125,9 +131,9 @@ impl Runner<'_> {
     }
 }
 
-/// The end of a run that says what it used.
+/// Returns the event of a commit that ended a run and says what it used, and that usage.
 fn used_by(commit: &Commit) -> Option<(Event, Vec<Usage>)> {
-    // Few commits of a history say this, and to read a message is most of the work.
+    // Few commits of a history say what was used, and reading a message is most of the work.
     memchr_usage(&commit.message).then_some(())?;
     let event = Event::in_message(&commit.message).filter(|event| !event.is_working())?;
     let usage = usage_of(&event.message);
@@ -141,7 +147,7 @@ fn memchr_usage(message: &[u8]) -> bool {
 /// The end of the trailer's key, in either dialect.
 const USAGE_KEY: &[u8] = b"-usage:";
 
-/// True for the first commit that is met of a run; one that names none stands for itself.
+/// True for the first commit that is found of a run; a commit that names no run stands for itself.
 fn is_first(runs: &mut HashSet<String>, event: &Event) -> bool {
     let run = event.text(RUN_ID).or_else(|| event.text(STALLED_RUN));
     run.is_none_or(|run| runs.insert(run.to_owned()))
@@ -149,14 +155,14 @@ fn is_first(runs: &mut HashSet<String>, event: &Event) -> bool {
 
 /// Seconds of a day.
 const DAY: i64 = 24 * 3600;
-/// How long a day's sum counts that other runners may have added to.
+/// How long a day's sum is reused, although other runners may have added to it.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// What was spent today as it was last added up: when, of which remote's branches, and how much.
 pub(crate) type Today = Arc<Mutex<Option<(Duration, Option<String>, Usd)>>>;
 
 impl Runner<'_> {
-    /// The budget that is used up for a branch with this head.
+    /// Returns the budget that is used up for a branch with this head, if one is.
     pub(super) fn overspent(&self, tip: &Tip) -> Result<Option<Overspent>, StoreError> {
         let settings = self.settings;
         let used_up =
@@ -172,7 +178,7 @@ impl Runner<'_> {
         }
     }
 
-    /// What all branches say was spent since the day began, in UTC.
+    /// Returns what all branches that may be ticked say was spent since the day began, in UTC.
     fn spent_today(&self) -> Result<Usd, StoreError> {
         let (now, elapsed, remote) = (self.clock.now(), self.clock.elapsed(), &self.settings.remote);
         let mut known = self.settings.today.lock().unwrap_or_else(PoisonError::into_inner);
@@ -183,7 +189,8 @@ impl Runner<'_> {
             return Ok(*spent);
         }
         let mut heads = self.store.read_heads("refs/heads/")?.heads;
-        // A user who may push to the others alone would hold these up by what they say.
+        // Otherwise a user who may push only to branches that are not ticked could hold up those that are, by
+        // claiming costs.
         heads.retain(|(branch, _)| self.may_tick(branch));
         let mut spent = Usd::default();
         self.each_used(&heads, Some(now - now.rem_euclid(DAY)), &mut |used| {
@@ -193,12 +200,12 @@ impl Runner<'_> {
         Ok(spent)
     }
 
-    /// Something may have been spent just now.
+    /// Forgets today's sum, because something may have been spent just now.
     pub(super) fn forget_today(&self) {
         *self.settings.today.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// What the commits from this head down its first parents say was spent.
+    /// Returns what the commits from this head down its first parents say was spent.
     fn spent_on(&self, tip: &Tip) -> Result<Usd, StoreError> {
         let (mut spent, mut runs, mut at) = (Usd::default(), HashSet::new(), tip.commit.clone());
         loop {

@@ -1,9 +1,10 @@
-//! What a command is told through its environment, and what the program of `aynig.exec` in front of it is.
+//! What a command is told through its environment, and what the program of `aynig.exec` in front of it is
+//! told.
 //!
-//! What the runner says itself is for both. What comes of the commit (its trailers, its body, the log level that
-//! a trailer asks for) is for the command alone: with a prefix program it is written to a file in the run's
-//! folder, which becomes standard input, and a launcher behind the prefix reads it (`protocol/launch.rs`).
-//! Implements K15, K35, K48a (`AYNIG_EVENTS`), K57.
+//! What the runner says itself is for both. What comes from the commit (its trailers, its body, the log level
+//! that a trailer asks for) is for the command alone: with a prefix program it is written to a file in the
+//! run's folder, which becomes standard input, and a launcher behind the prefix reads it
+//! (`protocol/launch.rs`). Implements K15, K35, K48a (`AYNIG_EVENTS`), K57.
 
 use super::active_run::ActiveRun;
 use super::heard;
@@ -24,7 +25,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// What is started, with which environment, and what it reads.
+/// What is started, with which environment, and the file that it reads as standard input.
 pub(super) struct Start {
     pub argv: Vec<OsString>,
     pub env: Vec<(OsString, OsString)>,
@@ -32,8 +33,9 @@ pub(super) struct Start {
 }
 
 impl ActiveRun<'_> {
-    /// How a program of `.aynig/` is started. One that `is_ours` is this program, without a shell and a Git that only come to it; a
-    /// wrapper of the user's is given the file.
+    /// Returns how a program of `.aynig/` is started. For one that `is_ours` git-aynig is started directly,
+    /// without the shell and the Git that would only lead to it; but a prefix program of the user's is given
+    /// the file.
     pub(super) fn start_of(
         &mut self,
         program: &Path,
@@ -59,12 +61,12 @@ impl ActiveRun<'_> {
         Ok(Start { argv, env: env.into_iter().collect(), stdin })
     }
 
-    /// Variables that come of the trigger: the command's alone.
+    /// Returns the variables that come from the trigger, which the command alone is given.
     fn told_of_commit(&mut self, env: &BTreeMap<OsString, OsString>) -> BTreeMap<String, Vec<u8>> {
         let settings = self.runner.settings;
         let trigger = Message::parse(&self.claim.trigger.commit.message);
         let wanted = |name: &str| match settings.commands_from {
-            // A pusher of the branch brings its commands too.
+            // A user who pushes the branch brings its commands too, so trailers add no danger.
             CommandsFrom::Branch => true,
             CommandsFrom::Ref(_) | CommandsFrom::Nowhere => {
                 let key = name.to_ascii_lowercase().replace('_', "-");
@@ -89,7 +91,7 @@ impl ActiveRun<'_> {
         variables
     }
 
-    /// Variables that the runner says, and what it lets through of its own.
+    /// Returns the variables that the runner sets, and those of its own environment that it lets through.
     fn own_environment(&self, sandbox: &Sandbox) -> BTreeMap<OsString, OsString> {
         let settings = self.runner.settings;
         let mut all: BTreeMap<OsString, OsString> = self.runner.environment.iter().cloned().collect();
@@ -127,7 +129,7 @@ impl ActiveRun<'_> {
             set(&["AYNIG_SANDBOX"], text(name));
             set(&["TMPDIR", "TMP", "TEMP"], self.dir.join(TEMPORARY).into());
             if matches!(sandbox, Sandbox::Strict(..)) {
-                // The account's own is not to be read, and Git fails where it can't.
+                // The account's own file can't be read in this sandbox, and Git fails where it can't read it.
                 set(&["GIT_CONFIG_GLOBAL"], text("/dev/null"));
             }
         }
@@ -148,7 +150,7 @@ fn write_script(dir: &Path, told: &BTreeMap<String, Vec<u8>>) -> Result<PathBuf,
     let script =
         launch::script(told, &|name| name.starts_with("AYNIG_") || matches!(name, "BODY" | "LOG_LEVEL"));
     if path.symlink_metadata().is_ok() {
-        // What prepared the slot was told the same, and could write here.
+        // The program that prepared the slot was given such a file too, and could write to this folder.
         crate::store::remove_tree(&path).map_err(io("remove", &path))?;
     }
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);

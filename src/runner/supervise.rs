@@ -27,18 +27,19 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How the supervised part of a run ended.
 pub(super) enum RunEnd {
-    /// Its slot was not filled, or a log not made, for this reason: its command was never started.
+    /// The slot was not filled, or a log not created, for this reason: the command was never started.
     NotSetUp(String),
-    /// Its command ended, or could not be started.
+    /// The command ended, or could not be started.
     Ended(Box<Ended>),
 }
 
-/// How the command ended, and what it declared, with the guardian that still waits for word.
+/// How the command ended, and what it declared, with the guardian, which waits to be told that it may end.
 pub(super) struct Ended {
     pub exit: Exit,
     pub declared: Declared,
     pub guardian: Option<Supervised>,
-    /// Nothing was heard of another head: a success need not ask a remote for it, the push will.
+    /// True where nothing shows another head: a success need not ask a remote for it, because the push will
+    /// find out.
     pub head_trusted: bool,
 }
 
@@ -60,9 +61,9 @@ struct Watch {
     /// When the head is read next, and how long after that again.
     look: Instant,
     poll: Duration,
-    /// A renewal that failed is not tried again before.
+    /// The time before which a failed renewal is not tried again.
     renew_not_before: Duration,
-    /// When the guardian gives the lease up by itself.
+    /// The time at which the guardian was told to give the lease up by itself.
     ordered: Duration,
 }
 
@@ -79,7 +80,7 @@ impl ActiveRun<'_> {
         let (exit, guardian) =
             self.execute().unwrap_or_else(|error| (Exit::NotStarted(with_causes(&error)), None));
         runner.observer.told(self.branch, Progress::Ended { exit: &exit.to_string() });
-        // The command is dead: what the head is now may be asked for longer than the lease had left.
+        // The command is dead, so asking for the head may now take longer than the lease had left.
         runner.store.set_patience(PATIENCE);
         let declared = self.what_was_declared();
         self.usage = self.what_was_used(&declared);
@@ -106,10 +107,10 @@ impl ActiveRun<'_> {
     /// Runs a program of `.aynig/` until it ends.
     pub(super) fn supervised(&mut self, program: &Path) -> Result<(Exit, Option<Supervised>), RunnerError> {
         let spec = self.spec(program)?;
-        // Last of all: between here and the start there is as little as can be.
+        // This comes last, so that as little as possible happens between the check and the start.
         self.prove_copy()?;
         self.started = self.runner.clock.instant();
-        // What our own command starts is confined as well.
+        // This includes git-aynig's own command, because what that starts is confined as well.
         let confined = self.runner.settings.sandbox != Sandbox::Off;
         let watched = confined.then(|| self.slot.watch_leads(self.runner.repo)).transpose()?;
         let guardian = Supervised::start(&spec)?;
@@ -119,13 +120,13 @@ impl ActiveRun<'_> {
             exit = changed.map_or(exit, Exit::Redirected);
         }
         if let Exit::NotStarted(why) = &mut exit {
-            // As people know it: where the copy is that it was started from mends nothing.
+            // The user knows the path in `.aynig/`; the place of the copy is of no help.
             *why = why.replace(&*self.program.place.to_string_lossy(), FOLDER);
         }
         Ok((exit, guardian))
     }
 
-    /// Sees to it that the copy of `.aynig/` is what was committed.
+    /// Makes sure that the copy of `.aynig/` is what was committed, and notes it where the copy was restored.
     pub(super) fn prove_copy(&mut self) -> Result<(), RunnerError> {
         let runner = self.runner;
         if command_copy::prove(runner.repo, &*runner.store, self.program.command.tree)? {
@@ -158,7 +159,7 @@ impl ActiveRun<'_> {
         })
     }
 
-    /// The one loop of a run.
+    /// Runs the one loop of a run, until the supervised program has ended.
     fn watch(&mut self, guardian: Supervised) -> Result<(Exit, Option<Supervised>), RunnerError> {
         let runner = self.runner;
         let poll = runner.head_poll_interval(self.claim.run.lease_seconds);
@@ -167,7 +168,8 @@ impl ActiveRun<'_> {
             Watch { guardian, stopped: None, look, poll, renew_not_before: Duration::ZERO, ordered: NEVER };
         loop {
             let deadlines = runner.deadlines(&self.claim);
-            // The guardian gives the lease up by itself where a call of ours hangs, or we are stopped.
+            // The guardian gives the lease up by itself where a call of this runner hangs, or the runner is
+            // suspended.
             let limit = self.own_event.map_or(deadlines.give_up, |_| NEVER);
             if std::mem::replace(&mut watch.ordered, limit) != limit {
                 let left = limit.saturating_sub(runner.clock.elapsed());
@@ -193,7 +195,7 @@ impl ActiveRun<'_> {
                     self.interrupted = runner.interrupt.signal();
                     let patience = runner.settings.kill_grace;
                     watch.guardian.stop(match self.own_event {
-                        // Its outcome is written: there is no lease to give up in time.
+                        // The outcome is written: there is no lease to give up in time.
                         Some(_) => patience,
                         None => deadlines.kill_after(runner.clock.elapsed(), patience),
                     });
@@ -202,7 +204,7 @@ impl ActiveRun<'_> {
                 Wake::Deadline => {}
             }
             if self.hands_over() && self.answer_handed() {
-                // What the verb wrote may be the outcome.
+                // What the verb wrote may be the outcome, so the head is looked at now.
                 watch.look = runner.clock.instant();
             }
             if self.has_duty(&watch) {
@@ -211,12 +213,13 @@ impl ActiveRun<'_> {
         }
     }
 
-    /// A run that is stopped, or has its outcome, has no duty left but to hear how its command ends.
+    /// True where the run still has to keep its lease. One that is stopped, or has its outcome, only waits
+    /// for its command to end.
     fn has_duty(&self, watch: &Watch) -> bool {
         watch.stopped.is_none() && self.own_event.is_none()
     }
 
-    /// When to wake up at the latest.
+    /// Returns when to wake up at the latest.
     fn wake_at(&self, look: Instant, deadlines: &LeaseDeadlines) -> Instant {
         let clock = self.runner.clock;
         let now = clock.elapsed();
@@ -281,7 +284,7 @@ impl ActiveRun<'_> {
         }
     }
 
-    /// Looks at the branch; false once it is lost to another.
+    /// Reads the branch's head; false once the branch is lost to another.
     fn still_holds(&mut self) -> Result<bool, RunnerError> {
         let head = self.check_head(None)?;
         if let HeadIs::OwnEvent(id) = head {

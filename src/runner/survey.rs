@@ -1,8 +1,8 @@
 //! How branches stand, without touching them: what `status` shows and `doctor` judges.
 //!
 //! One scan reads all heads; commands are looked up once for each tree and state, so that ten thousand
-//! branches cost little more than their commits. Works where nothing is trusted: then the branch's own
-//! tree says whether there would be a command. Implements K6, K7, K9, K13, K26, K48a (as seen).
+//! branches cost little more than their commits. This works where nothing is trusted, too: then the branch's
+//! own tree says whether there would be a command. Implements K6, K7, K9, K13, K26, K48a (as seen).
 
 use super::attempt::attempt_ref;
 use super::known::Around;
@@ -35,9 +35,9 @@ pub(crate) struct BranchStatus {
     pub standing: Standing,
     /// The command that was found for its state, below `.aynig/`.
     pub command: Option<String>,
-    /// Where work of the run that it stalled in is kept.
+    /// The attempt that keeps work of the run in which it stalled.
     pub attempt: Option<RefName>,
-    /// States with a command that its state nearly is, where nothing answers it.
+    /// States with a command and nearly its state's name, where no command answers its state.
     pub alike: Vec<String>,
     /// A working tree that is in the middle of something with it.
     pub busy: Option<(Busy, PathBuf)>,
@@ -45,7 +45,7 @@ pub(crate) struct BranchStatus {
     pub pending: Option<SystemTime>,
     /// When the run that holds it began, in seconds since 1970, by its first lease's date.
     pub began: Option<i64>,
-    /// How far the command of that run says that it is, where that is known here.
+    /// How far the command of that run says that it is, where this machine has its events.
     pub progress: Option<Progress>,
     /// The last line of its output.
     pub last_line: Option<String>,
@@ -62,7 +62,7 @@ pub(crate) enum Standing {
     Waits,
     /// The next tick runs its command.
     Ready,
-    /// It has a command here, but this repository is not trusted.
+    /// Its state has a command, but this repository is not trusted.
     NotTrusted,
     /// `aynig.branches` leaves it out.
     LeftOut,
@@ -70,16 +70,16 @@ pub(crate) enum Standing {
     Unusable(String, Unfit),
     /// The chain is as long as it may get.
     HopLimit {
-        /// How many dispatches led here.
+        /// How many dispatches led to the head.
         hop: u32,
         /// The limit.
         max: u32,
     },
-    /// Something holds it back that passes.
+    /// Something that will pass holds it back.
     Held(Held),
     /// A run holds it.
     Leased {
-        /// Until this second, our clock.
+        /// When the lease ends, in seconds since 1970 by this machine's clock.
         until: i64,
         /// The lease's length or date is not believed.
         malformed: bool,
@@ -88,7 +88,7 @@ pub(crate) enum Standing {
     },
     /// Its holder is gone: the next tick recovers it.
     Expired {
-        /// Since this second, our clock.
+        /// When the lease expired, in seconds since 1970 by this machine's clock.
         since: i64,
         /// The lease's length or date is not believed.
         malformed: bool,
@@ -104,7 +104,7 @@ pub(crate) struct Surveyed {
     pub failed: Vec<(RefName, RunnerError)>,
 }
 
-/// From how many branches on one look at all is less work than a look at each.
+/// From this many branches on, one look at all branches is less work than a look at each.
 const MANY: usize = 50;
 
 /// One look at many branches, with what they share.
@@ -115,7 +115,7 @@ pub(crate) struct Survey<'a> {
     pending: HashMap<RefName, SystemTime>,
     lookups: Lookups<'a>,
     occupants: Occupants,
-    /// Something was noted of heads that were seen before.
+    /// True where something was noted of heads that were seen before.
     any_seen: bool,
     /// Read with the first head that they may concern.
     around: Around,
@@ -134,12 +134,12 @@ impl<'a> Survey<'a> {
         Ok(Self { runner, attempts, busy, pending, lookups, occupants, any_seen, around })
     }
 
-    /// The ref that commands come from, where it does not exist: then no state has one.
+    /// Returns the ref that commands come from, if it does not exist: then no state has a command.
     pub(crate) fn absent(&self) -> Option<&RefName> {
         self.lookups.absent()
     }
 
-    /// All branches; `only_events` leaves those out whose head is no state event.
+    /// Returns how all branches stand; `only_events` leaves those out whose head is no state event.
     pub(crate) fn all(&self, only_events: bool) -> Result<Surveyed, RunnerError> {
         let heads = self.runner.store.read_heads("refs/heads/")?;
         let mut surveyed = Surveyed::default();
@@ -157,8 +157,8 @@ impl<'a> Survey<'a> {
         Ok(surveyed)
     }
 
-    /// Hands all branches to `visit` as they are read, and those that can't be, until that says false; `only_events` as for
-    /// [`Survey::all`].
+    /// Hands all branches to `visit` as they are read, those that can't be read included, until `visit`
+    /// returns false; `only_events` as for [`Survey::all`].
     pub(crate) fn each(
         &self,
         only_events: bool,
@@ -176,7 +176,7 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Those of these branches that exist. Many are found in one look at all.
+    /// Returns how those of these branches stand that exist. Many are found in one look at all branches.
     pub(crate) fn these(&self, branches: &[RefName]) -> Result<Vec<BranchStatus>, RunnerError> {
         if branches.len() < MANY {
             return branches.iter().filter_map(|branch| self.one(branch).transpose()).collect();
@@ -194,7 +194,7 @@ impl<'a> Survey<'a> {
         Ok(judged)
     }
 
-    /// One branch; `None` where it does not exist.
+    /// Returns how one branch stands; `None` where it does not exist.
     pub(crate) fn one(&self, branch: &RefName) -> Result<Option<BranchStatus>, RunnerError> {
         match self.runner.read_tip(branch)? {
             Some(tip) => Ok(Some(self.judge(branch, tip)?)),
@@ -202,7 +202,7 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// A branch as it stands with this commit as its head.
+    /// Returns how a branch stands with this commit as its head.
     pub(crate) fn of_commit(&self, branch: &RefName, id: ObjectId) -> Result<BranchStatus, RunnerError> {
         self.judge(branch, Tip::from(self.runner.store.read_commit(id)?))
     }
@@ -239,7 +239,7 @@ impl<'a> Survey<'a> {
         let attempt = self.attempt(&tip)?;
         let busy =
             self.busy.iter().find(|(name, ..)| name == branch).map(|(_, busy, dir)| (*busy, dir.clone()));
-        // A branch that runs is taken care of, and one without a command waits for nothing.
+        // A branch whose command runs is taken care of, and one without a command waits for no slot.
         let pending = self.pending.get(branch).copied().filter(|_| standing == Standing::Ready);
         let began = match &standing {
             Standing::Leased { .. } => self.runner.began(&tip),
@@ -308,7 +308,7 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// Where the work of the run is kept that a `stalled` head ended.
+    /// Returns where the work of the run is kept that a `stalled` head ended.
     fn attempt(&self, tip: &Tip) -> Result<Option<RefName>, StoreError> {
         let event = tip.event.as_ref();
         let event = event.filter(|e| e.state_name().is_some_and(|s| s.as_str() == STALLED));
@@ -321,7 +321,7 @@ impl<'a> Survey<'a> {
 }
 
 impl Runner<'_> {
-    /// Hears what the command of the run that holds a branch told last, and printed last (K48a).
+    /// Reads what the command of the run that holds a branch reported last, and printed last (K48a).
     pub(crate) fn listen(&self, status: &mut BranchStatus) {
         let held = matches!(status.standing, Standing::Leased { .. });
         let event = status.tip.event.as_ref().filter(|_| held);

@@ -1,10 +1,10 @@
 //! One evaluation of one branch, in the contract's order.
 //!
-//! read head, resolve command, decide, prepare (slot), claim, run, complete, swap. An expired lease is recovered
-//! and the branch judged again from the new head; a head that moved while we waited is judged again too. Besides: a head
-//! that came from a remote is evaluated there, a flow's delivery that was left open is made, messages that wait are
-//! delivered, a request to land is answered.
-//! Implements K6-K9, K13, K34, K35.
+//! The steps are: read head, resolve command, decide, prepare (slot), claim, run, complete, swap. An expired
+//! lease is recovered and the branch judged again from the new head; a head that moved while the runner
+//! waited is judged again too. Besides: a head that came from a remote is evaluated on that remote, a flow's
+//! work that was cut off is asked for again, messages that wait are delivered, and a request to land is
+//! answered. Implements K6-K9, K13, K34, K35.
 
 use super::active_run::{ActiveRun, Program};
 use super::inbox::Inbox;
@@ -27,7 +27,8 @@ use crate::store::slots::Slot;
 use crate::store::{RefName, StoreError};
 use crate::store::{command_copy, config};
 
-/// How often a head that stays the same is judged again: a tick that loses that often leaves it to the next tick.
+/// How often a head that stays the same is judged again; a tick that loses that often leaves it to the next
+/// one.
 const SAME_HEAD_MAX: usize = 100;
 
 /// What came of a step towards running a command.
@@ -36,7 +37,7 @@ enum Step<T> {
     Done(Box<T>),
     /// The branch's head moved meanwhile: it is judged again.
     JudgeAgain,
-    /// The evaluation ends here.
+    /// The evaluation ends with this verdict.
     End(Box<Verdict>),
 }
 
@@ -76,7 +77,7 @@ impl Runner<'_> {
                     runner.evaluate(branch, dry, report)
                 });
             }
-            // The delivery of a flow that was cut off: its trigger is written once more, and is the head.
+            // A flow's work that was cut off: its trigger was written once more, and is the head now.
             if !dry && self.route_again(branch, &tip)? {
                 continue;
             }
@@ -121,7 +122,8 @@ impl Runner<'_> {
         }
     }
 
-    /// The messages that stay where they are because of this error, which are named; where it is another error, that.
+    /// Returns the messages that stay where they are because of this error, and notes them; any other error
+    /// is returned as it is.
     fn leave(
         &self,
         inbox: &Inbox,
@@ -136,7 +138,7 @@ impl Runner<'_> {
         if in_the_way.is_empty() { Err(error) } else { Ok(in_the_way) }
     }
 
-    /// From a head that asks for a command to what became of it.
+    /// Runs the command that a head asks for, from the checks before the claim to what became of the run.
     fn dispatch(
         &self,
         branch: &RefName,
@@ -173,13 +175,14 @@ impl Runner<'_> {
         let dir = self.run_dir(&claim.run.id);
         report.owed.extend(self.owe(&claim.run.id, branch));
         let ran = run_to_end(ActiveRun::new(self, branch, claim, prepared, report));
-        // Only now that no runner is at work on it: what is set from here on says so itself.
+        // This is read only now that no runner is at work on the run: a process that sets a branch after this
+        // notifies a runner itself.
         report.wake = super::pending::read_wake(&dir);
         Ok(Step::Done(Box::new(ran?)))
     }
 }
 
-/// From a claim to the swap that ends its run.
+/// Takes a run from its claim to the swap that ends it.
 fn run_to_end(mut run: ActiveRun<'_>) -> Result<Ran, RunnerError> {
     let mut ended = match run.run()? {
         RunEnd::Ended(ended) => ended,
@@ -199,17 +202,18 @@ impl Runner<'_> {
     fn read_head(&self, branch: &RefName) -> Result<Option<Tip>, StoreError> {
         match self.read_tip(branch)? {
             Some(tip) => Ok(Some(tip)),
-            // A remote that can't read its refs for a moment lists none: it is asked for this one.
+            // A remote that can't read its refs for a moment lists none, so it is asked for this one.
             None => self.fresh_tip(branch),
         }
     }
 
-    /// The remote that a local head says it came from, where that is configured here: what is decided about
-    /// such a branch is decided there (K30). An address from a commit is never used.
+    /// Returns the remote that a local head says it came from, if that is configured in this repository:
+    /// decisions about such a branch are made on the remote (K30). An address from a commit is never used.
     pub(super) fn source_of(&self, tip: &Tip) -> Option<String> {
         let event = tip.event.as_ref().filter(|_| self.settings.remote.is_none())?;
         let source = event.text(SOURCE).and_then(|source| source.strip_prefix("git:"));
-        // The kernel contract's runner takes the bare name from a trailer of its own.
+        // In the `aynig` dialect, a trailer of its own may hold the bare name: the kernel contract's runner
+        // takes that.
         let pinned = || match event.dialect {
             Dialect::Aynig => {
                 event.message.last("aynig-remote").and_then(|name| std::str::from_utf8(name).ok())
@@ -239,7 +243,8 @@ impl Runner<'_> {
         Ok(decision)
     }
 
-    /// A head with which there is nothing to do, and what may have been meant by it.
+    /// Returns the verdict about a head with which there is nothing to do, and notes what may have been meant
+    /// by it.
     fn idle(
         &self,
         tip: &Tip,
@@ -259,7 +264,7 @@ impl Runner<'_> {
         Ok(Verdict::Idle(idle))
     }
 
-    /// A head that another run holds.
+    /// Returns the verdict about a head that another run holds.
     pub(super) fn leased(
         &self,
         tip: &Tip,
@@ -283,8 +288,8 @@ impl Runner<'_> {
         }
     }
 
-    /// What is needed before a claim: the program of `aynig.exec`, folders that can be written to, a slot, the copy of the
-    /// commands.
+    /// Prepares what is needed before a claim: folders that can be written to, the copy of the commands, a
+    /// slot.
     fn prepare(
         &self,
         branch: &RefName,

@@ -1,9 +1,10 @@
-//! What a repository holds of ours outside of its commits, and how it goes: `uninstall`.
+//! What git-aynig keeps in a repository outside of its commits, and how `uninstall` removes it.
 //!
-//! Never while a run lives, and no run begins meanwhile; and never work: what a slot holds is salvaged first, and
-//! attempts, and commits of submodules, go only where that was asked for. Hooks first, so that nothing new starts; then what `gc` removes
-//! of itself, whatever its age; then refs, logs and the folder. Whatever is killed when, what is left is removed
-//! by the next call. Implements K14, K26, K41, K44 (the ends of them).
+//! Nothing is removed while a run lives, and no run begins meanwhile. Work is never removed unasked: what a
+//! slot holds is salvaged first, and attempts, and commits of submodules, go only on request. Hooks go first,
+//! so that nothing new starts; then what `gc` removes, whatever its age; then refs, logs and the folder. If a
+//! process is killed on the way, the next call removes what is left. Implements K14, K26, K41, K44 (how these
+//! end).
 
 use super::gc::{Collected, Collector, Expiry, Kind};
 use super::{Runner, RunnerError, io, logs};
@@ -25,7 +26,8 @@ pub struct Belongings {
     pub hooks: Vec<PathBuf>,
     /// Slots: worktrees of the pool.
     pub slots: Vec<PathBuf>,
-    /// Refs that hold no work: of runs, and of what was heard of remotes.
+    /// All other refs of git-aynig: of runs, messages, questions, pauses and flows, and of what was fetched
+    /// of remotes.
     pub refs: Vec<RefName>,
     /// Folders, the logs among them.
     pub folders: Vec<PathBuf>,
@@ -35,7 +37,7 @@ pub struct Belongings {
     pub submodules: Vec<PathBuf>,
 }
 
-/// How often it is looked whether a slot that another process holds is free, and how long after one another.
+/// How often to look whether a slot that another process holds is free, and how long to wait between looks.
 const LOOKS: usize = 40;
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
@@ -44,19 +46,19 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 pub enum InUse {
     /// A run lives.
     Run,
-    /// A working tree is yet to follow its branch.
+    /// This working tree is yet to follow its branch.
     Checkout(PathBuf),
 }
 
 impl Belongings {
-    /// True where there is nothing to remove but work that is kept.
+    /// True where there is nothing to remove but work that may be kept.
     pub fn is_empty(&self) -> bool {
         self.hooks.is_empty() && self.slots.is_empty() && self.refs.is_empty() && self.folders.is_empty()
     }
 }
 
 impl Runner<'_> {
-    /// What stands in the way of an uninstallation.
+    /// Returns what stands in the way of an uninstallation, if anything does.
     pub fn in_use(&self) -> Result<Option<InUse>, RunnerError> {
         if self.repo.aynig_dir().join("slots").exists() && self.any_run_lives()? {
             return Ok(Some(InUse::Run));
@@ -64,7 +66,7 @@ impl Runner<'_> {
         Ok(checkout::pending(self.repo).into_iter().next().map(|(dir, _)| InUse::Checkout(dir)))
     }
 
-    /// Everything of ours that is here.
+    /// Returns everything that git-aynig keeps in this repository.
     pub fn belongings(&self) -> Result<Belongings, RunnerError> {
         let mut all = Belongings::default();
         let hooks = Hooks::of(self.repo)?;
@@ -117,7 +119,8 @@ impl Runner<'_> {
         let attempts = if work { Duration::ZERO } else { Duration::MAX };
         let collect = || Collector::new(self, Expiry { logs, attempts }, false).collect();
         let mut out = collect();
-        // A runner that locked a slot just now lets go of it as soon as it sees that this is at work.
+        // A runner that locked a slot just now lets go of it as soon as it sees that an uninstallation is at
+        // work.
         for _ in 0..LOOKS {
             if !out.failed.is_empty() || self.slots()?.is_empty() {
                 break;
@@ -127,7 +130,7 @@ impl Runner<'_> {
             out.removed.extend(more.removed);
             out.failed.extend(more.failed);
         }
-        // What is left may be the user's, or the only copy of something.
+        // A slot that is left may be the user's, or hold the only copy of something.
         let left = self.slots()?;
         out.failed.extend(left.into_iter().map(|dir| io("remove", &dir)(ErrorKind::ResourceBusy.into())));
         if !out.failed.is_empty() {
@@ -145,7 +148,7 @@ impl Runner<'_> {
         }
         let keep = (!work).then(|| modules::kept(self.repo));
         let aynig = self.repo.aynig_dir();
-        // Only what is ours in a folder of the user's.
+        // This folder is in the user's working tree, so only files of git-aynig are removed.
         for folder in logs::folders(self.repo).iter().filter(|folder| !folder.starts_with(&aynig)) {
             for path in children_of(folder) {
                 let name = path.file_name().unwrap_or_default().as_encoded_bytes();
@@ -158,19 +161,19 @@ impl Runner<'_> {
         let _ = std::fs::remove_dir(&self.settings.worktree_dir);
         for path in children_of(&aynig) {
             let kept = keep.as_ref().is_some_and(|keep| *keep == path && !children_of(keep).is_empty());
-            // The lock is the last to go: what it keeps out would be let in beside the rest.
+            // The lock goes last: without it a run could begin beside what is left.
             if !kept && path != closed.path() {
                 self.remove_path(&path, Kind::Leftover, &mut out);
             }
         }
         let _ = std::fs::remove_file(closed.path());
         let _ = std::fs::remove_dir(&aynig);
-        // As Git does with the last one.
+        // Git removes this folder, too, with its last worktree.
         let _ = std::fs::remove_dir(self.repo.common_dir.join("worktrees"));
         Ok(Ok(out))
     }
 
-    /// The slots that there are.
+    /// Returns the folders of the slots that exist.
     fn slots(&self) -> Result<Vec<PathBuf>, RunnerError> {
         if !self.repo.aynig_dir().exists() && !self.repo.common_dir.join("worktrees").exists() {
             return Ok(Vec::new());

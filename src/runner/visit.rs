@@ -1,8 +1,8 @@
-//! A user's look around in what a run left: its files in a slot, as a command would find them.
+//! A user's visit to what a run left: its files in a slot, as a command would find them.
 //!
-//! The slot is held as long as the look lasts and is no run's; no branch is touched. What is changed there is kept as an
-//! attempt of the visit's own, and so it is where the verb is killed: the run that takes the slot next finds it. Implements
-//! K55 (`shell`).
+//! The slot is held as long as the visit lasts and is no run's; no branch is touched. What the user changes
+//! there is kept as an attempt of the visit's own, even where the verb is killed: the run that takes the slot
+//! next finds it. Implements K55 (`shell`).
 
 use super::change::ChangeError;
 use super::report::Report;
@@ -12,7 +12,7 @@ use crate::store::RefName;
 use crate::store::slots::{Occupant, modules};
 use std::path::{Path, PathBuf};
 
-/// What a look left.
+/// What a visit left.
 #[derive(Debug)]
 pub struct Left {
     /// The ref that keeps what was changed.
@@ -22,7 +22,8 @@ pub struct Left {
 }
 
 impl Runner<'_> {
-    /// Has `look` see the files of a commit in a slot. With what it gave back, and where is kept what was changed.
+    /// Calls `look` with a slot that holds the files of a commit. Returns what `look` returned, and where
+    /// changes are kept.
     ///
     /// # Errors
     /// [`ChangeError::Slot`] where no slot is free.

@@ -1,17 +1,17 @@
 //! The raw text of a commit object, read and written.
 //!
-//! Both stores hand their bytes to `parse`, so they agree on every odd commit: a date that is missing,
-//! negative, 20 digits long or no number is a value, never a panic. The message comes back in UTF-8 where the
-//! `encoding` header names one that is known and the bytes fit it; as it is otherwise, as `git log` does. gix's
-//! decoder would refuse some of those commits. `encode` writes no `encoding` header, time zone `+0000`, and
-//! refuses what `git commit-tree` refuses. Names and addresses are cleaned as Git cleans them.
+//! Both stores hand a commit's bytes to `parse`, so they agree on every odd commit: a date that is missing,
+//! negative, 20 digits long or no number is a value, never a panic. gix's decoder would refuse some of those
+//! commits. The message is returned in UTF-8 where the `encoding` header names a known encoding and the bytes
+//! fit it, and unchanged otherwise, as `git log` does. `encode` writes no `encoding` header, uses time zone
+//! `+0000`, and refuses what `git commit-tree` refuses. Names and addresses are cleaned as Git cleans them.
 //!
 //! Implements K10 (the written form), K37.
 
 use crate::protocol::id::ObjectId;
 use crate::store::{Commit, NewCommit, Signature, StoreError};
 
-/// The commit that these bytes spell, or what is wrong with them.
+/// Parses the bytes of a commit; the error says what is wrong with them.
 pub(crate) fn parse(id: ObjectId, raw: &[u8]) -> Result<Commit, &'static str> {
     let (header, message) = match raw.windows(2).position(|w| w == b"\n\n") {
         Some(at) => (&raw[..at], &raw[at + 2..]),
@@ -44,7 +44,7 @@ pub(crate) fn parse(id: ObjectId, raw: &[u8]) -> Result<Commit, &'static str> {
     Ok(commit)
 }
 
-/// The seconds of `Name <mail> 1700000000 +0000`; the zone plays no part.
+/// Returns the seconds of `Name <mail> 1700000000 +0000`, whatever the zone; `None` where they are no number.
 fn seconds(person: &[u8]) -> Option<i64> {
     let after = &person[person.iter().rposition(|b| *b == b'>')? + 1..];
     let word = after.split(u8::is_ascii_whitespace).find(|w| !w.is_empty())?;
@@ -72,7 +72,7 @@ fn to_utf8(label: &[u8], message: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// The bytes of a commit object.
+/// Returns the bytes of a commit object.
 ///
 /// Refuses a NUL in the message and a moment before 1970, as `git commit-tree` does.
 pub(crate) fn encode(commit: &NewCommit) -> Result<Vec<u8>, StoreError> {
@@ -92,14 +92,14 @@ pub(crate) fn encode(commit: &NewCommit) -> Result<Vec<u8>, StoreError> {
     Ok(raw)
 }
 
-/// `Name <mail> seconds +0000`, as commits and reflogs carry it.
+/// Returns `Name <mail> seconds +0000`, as commits and reflogs carry it.
 pub(super) fn person(by: &Signature) -> String {
     let (name, email) = clean(by);
     format!("{name} <{email}> {} +0000", by.seconds)
 }
 
-/// Name and address as Git would write them: no brackets, no line breaks, no punctuation at the ends.
-/// Git refuses an empty name, so one stands in.
+/// Returns name and address as Git would write them: without brackets and line breaks, and without
+/// punctuation at the ends. Git refuses an empty name, so `aynig` stands in.
 pub(super) fn clean(by: &Signature) -> (String, String) {
     let strip = |text: &str| {
         let kept: String = text.chars().filter(|c| !matches!(c, '<' | '>' | '\n' | '\r' | '\0')).collect();

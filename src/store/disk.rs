@@ -1,5 +1,5 @@
-//! Small file operations that this room shares: writing aside, syncing, removing what may be read-only, and
-//! reading what a command may have put a fifo, a device or a link in the place of.
+//! Small file operations that the store shares: writing aside, syncing, removing what may be read-only, and
+//! reading a file in whose place a command may have put a fifo, a device or a link.
 
 use crate::protocol::text::hex;
 use crate::store::{StoreError, beneath, io_error};
@@ -11,15 +11,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Copies an index with its time, by which Git knows whose content it must look at: a file that was changed, at its
-/// size, in the second in which the index was written looks like what the index says. In a younger copy, which
-/// seems to be of later than that change, Git would believe it.
+/// Copies an index with its modification time, by which Git knows which files it must compare by content. A
+/// file that was changed in the second in which the index was written, and that kept its size, looks
+/// unchanged by its stat data. In a copy with a later time Git would believe the stat data.
 pub(super) fn copy_index(mut from: &File, to: &Path) -> std::io::Result<()> {
     let copy = copy_file(&mut from, to)?;
     copy.set_modified(from.metadata()?.modified()?)
 }
 
-/// Copies a file as long as it is now to a new one, which takes the place of whatever has that name.
+/// Copies a file, up to its present length, to a new file, which takes the place of whatever has that name.
 pub(super) fn copy_file(from: &mut &File, to: &Path) -> std::io::Result<File> {
     let meta = from.metadata()?;
     match std::fs::remove_file(to) {
@@ -37,7 +37,7 @@ pub(crate) fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError>
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{}", std::process::id()));
     let aside = Path::new(&aside);
-    // What is no plain file there was put there by a process that knows our name for it: never written through.
+    // Anything but a plain file was put there by a process that knows the name, and is never written through.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let open = || {
         let mut options = File::options();
@@ -61,9 +61,9 @@ pub(crate) fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError>
     })
 }
 
-/// The content of a plain file, at most `limit` bytes, below a folder that the caller vouches for. A command may
-/// have put anything there: no link is followed, no fifo waited for, no device read; those are errors, and so is
-/// a file that is longer.
+/// Reads a plain file of at most `limit` bytes, below a folder that the caller vouches for. A command may
+/// have put anything in its place: no link is followed, no fifo waited for, no device read. Those are
+/// errors, and so is a longer file.
 pub(crate) fn read_plain(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
     Ok(beneath::read_plain(path, limit)?)
 }
@@ -96,8 +96,8 @@ pub(crate) fn sync_file_system(path: &Path) -> Result<(), StoreError> {
 /// Room below which a failure that names no reason is taken for a full disk, in bytes.
 const LOW: u64 = 1 << 20;
 
-/// Whether a file system says that no program may be started from this place. False where it can't be asked, and where
-/// the system has no such word (macOS).
+/// True where a file system says that no program may be started from this place. False where the file system
+/// can't be asked, and where the system does not tell (macOS).
 pub(crate) fn forbids_programs(place: &Path) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -111,9 +111,9 @@ pub(crate) fn forbids_programs(place: &Path) -> bool {
     }
 }
 
-/// What a program or a library reported as text, as the error of a full disk where that is what it is: the
-/// place has no room left, or the system's own words are in the report. Only the report and its exit code
-/// hang on this, no verdict.
+/// Turns a failure that a program or a library reported as text into the error of a full disk, where the
+/// place has no room left or the text has the system's own words for that; else `None`. Only the report and
+/// its exit code depend on this, no verdict.
 pub(crate) fn full(what: &'static str, place: &Path, message: &str) -> Option<StoreError> {
     #[allow(clippy::useless_conversion, reason = "these are 32 bits wide on macOS")]
     let low = nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
@@ -124,7 +124,7 @@ pub(crate) fn full(what: &'static str, place: &Path, message: &str) -> Option<St
     let said =
         ["No space left on device", "Disk quota exceeded", "StorageFull"].iter().any(|w| message.contains(w));
     (low || said).then(|| {
-        // A library's report may be the system's, taken apart for programmers: its words are enough.
+        // A library's text may be a dump of the system's error for programmers: the words alone are shown.
         let words = match message.contains("Disk quota exceeded") {
             true => "Disk quota exceeded",
             false => "No space left on device",
@@ -148,9 +148,10 @@ pub(crate) fn remove_tree(path: &Path) -> std::io::Result<()> {
     std::fs::remove_dir_all(path)
 }
 
-/// Gives their owner access to every folder and plain file below `path`, as far as possible.
+/// Gives the owner access to `path` and to every folder and plain file below it, as far as possible.
 pub(crate) fn make_readable(path: &Path) {
-    // Where they are there nothing is changed, so that a file's times tell that it was not.
+    // A mode that gives these rights is not set again, so that the times of a file
+    // tell that it was not changed.
     let give = |path: &Path, rights: u32| {
         let mode = path.symlink_metadata().map(|meta| meta.permissions().mode() & 0o7777);
         if let Some(mode) = mode.ok().filter(|mode| mode & rights != rights) {
@@ -169,10 +170,12 @@ pub(crate) fn make_readable(path: &Path) {
     }
 }
 
-/// How much of what a file's name stands for is in it as it is: names end at 255 bytes, and each byte is two there.
+/// How many bytes are put into a file's name as they are: a name has at most 255
+/// bytes, and each byte takes two.
 const NAMED_MAX: usize = 100;
 
-/// The name of a file that stands for these bytes and for no others, however many they are: an enemy may choose them.
+/// Returns the name of a file that stands for these bytes and for no others, however many there are: an
+/// attacker may choose them.
 pub(crate) fn name_for(bytes: &[u8]) -> String {
     let (begin, rest) = bytes.split_at(bytes.len().min(NAMED_MAX));
     match rest.is_empty() {
@@ -181,7 +184,7 @@ pub(crate) fn name_for(bytes: &[u8]) -> String {
     }
 }
 
-/// Gives every folder below `path` the permissions that removing takes.
+/// Gives every folder below `path` the permissions that removing its entries takes.
 fn unlock(path: &Path) {
     let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(0o700));
     let Ok(entries) = std::fs::read_dir(path) else { return };
@@ -192,15 +195,15 @@ fn unlock(path: &Path) {
     }
 }
 
-/// Syncs the tables of a reftable repository and their folder. Git syncs each before it has written the end
-/// of it, so that a power loss would leave tables that it can't read.
+/// Syncs the tables of a reftable repository and their folder. Git syncs each table before it has written the
+/// end of it, so that a power loss would leave tables that Git can't read.
 pub(crate) fn sync_tables(common_dir: &Path) -> Result<(), StoreError> {
     let folder = common_dir.join("reftable");
     for entry in std::fs::read_dir(&folder).map_err(io_error("list", &folder))?.flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|e| e == "ref") {
             match sync(&path) {
-                // Another process has merged it into another table.
+                // Another process has merged the table into another one.
                 Err(_) if !path.exists() => {}
                 synced => synced?,
             }

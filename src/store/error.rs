@@ -1,23 +1,23 @@
-//! What can go wrong in the store, each situation by its name, and what it is called when told.
+//! What can go wrong in the store: each situation by its name, and the text that reports it.
 
 use crate::protocol::id::ObjectId;
 use crate::store::{Expected, RefName};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why a ref has no value.
+/// Why the value of a ref can't be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
-    /// What its place holds is none.
+    /// What is stored for the ref is no value; the text says what was found.
     #[error("{0}")]
     Content(String),
-    /// It names another ref, and none of ours does.
+    /// It is a symbolic ref, which none of the tool's own refs is.
     #[error("it is a symbolic ref to '{0}'")]
     Symbolic(RefName),
-    /// What Git said of the tables that all refs are in.
+    /// The tables that hold all refs could not be read; Git's message.
     #[error("{0}")]
     Tables(String),
-    /// The system did not give out its file: the error's number. What the file holds may be well.
+    /// The system could not read the ref's file; the number of the error. The file's content may be fine.
     #[error("{}", std::io::Error::from_raw_os_error(*.0))]
     System(i32),
 }
@@ -32,7 +32,7 @@ pub enum StoreError {
         name: RefName,
         /// The lock file.
         path: PathBuf,
-        /// Its age.
+        /// The age of the lock file.
         age: Duration,
     },
     /// A ref's content is no object id and no symbolic ref, or can't be read.
@@ -43,10 +43,10 @@ pub enum StoreError {
         /// What was found.
         cause: Unread,
     },
-    /// A branch that is only another name for a ref.
+    /// A symbolic ref, where a ref with a value of its own is needed.
     #[error("'{name}' is a symbolic ref to '{target}'")]
     SymbolicRef {
-        /// The branch.
+        /// The symbolic ref.
         name: RefName,
         /// What it points to.
         target: RefName,
@@ -54,9 +54,9 @@ pub enum StoreError {
     /// An object is missing or of another kind.
     #[error("cannot read object {id}: {cause}")]
     Object {
-        /// The object.
+        /// The id of the object.
         id: ObjectId,
-        /// Why.
+        /// Why it can't be read.
         cause: String,
     },
     /// A file operation failed.
@@ -64,14 +64,14 @@ pub enum StoreError {
     Io {
         /// What was tried, as a verb.
         what: &'static str,
-        /// On which path.
+        /// The path that it was tried on.
         path: PathBuf,
         /// The system's error.
         #[source]
         source: std::io::Error,
     },
-    /// The ref did not hold what the swap expected. Whether that is a lost race,
-    /// [`swap`](crate::store::refs::swap) finds out.
+    /// The ref did not hold what the swap expected. [`swap`](crate::store::refs::swap) finds out
+    /// whether that is a lost race.
     #[error("cannot move '{name}': it {}, expected {}", found_text(found), expected_text(expected))]
     Moved {
         /// The ref.
@@ -89,18 +89,18 @@ pub enum StoreError {
         /// The one that exists.
         other: RefName,
     },
-    /// A ref that Git would not accept, or one that is not ours to delete.
+    /// A ref that Git would not accept, or one that this tool must not delete.
     #[error("cannot use ref '{name}': {cause}")]
     RefusedName {
         /// The ref.
         name: RefName,
-        /// Why.
+        /// Why it is refused.
         cause: &'static str,
     },
     /// A commit that Git would not accept.
     #[error("cannot write the commit: {cause}")]
     RefusedCommit {
-        /// Why.
+        /// Why it is refused.
         cause: &'static str,
     },
     /// A repository that this store can't serve, though another can.
@@ -108,23 +108,23 @@ pub enum StoreError {
     Unsupported {
         /// Its Git directory.
         path: PathBuf,
-        /// What it uses.
+        /// The feature that the store can't serve.
         cause: String,
     },
-    /// A `git` child ended badly.
+    /// A `git` child failed.
     #[error("git {verb} failed: {message}")]
     Git {
         /// The subcommand.
         verb: String,
-        /// What it said, one line.
+        /// What the child said, in one line.
         message: String,
     },
-    /// A `git` child was ended, for it took too long.
+    /// A `git` child was ended because it took too long.
     #[error("git {verb} took longer than {}s", patience.as_secs())]
     TooLong {
         /// The subcommand.
         verb: String,
-        /// What it had.
+        /// How long it was given.
         patience: Duration,
     },
     /// A remote did not do what was asked, or could not be asked.
@@ -139,55 +139,56 @@ pub enum StoreError {
         /// What Git or the remote said, one line.
         message: String,
     },
-    /// A key of the configuration, or its value, is no text: what it says can't be told.
+    /// A key of the configuration, or its value, is not UTF-8, so that its meaning can't be known.
     #[error("'{key}' in the configuration is not UTF-8")]
     NotText {
-        /// The key, safe to show.
+        /// The key, escaped for display.
         key: String,
     },
     /// Something that the repository's own configuration names would be started, and the repository is not trusted.
     #[error("not trusted: {what} would run")]
     Untrusted {
-        /// What it is.
+        /// What would be started.
         what: &'static str,
     },
-    /// gix could not do it.
+    /// An operation of gix failed.
     #[error("cannot {what}: {message}")]
     Gix {
         /// What was tried, as a verb.
         what: &'static str,
-        /// Its report.
+        /// What gix reported.
         message: String,
     },
 }
 
-/// Kinds of failures with a remote. What decides anything comes of exit status, porcelain and what is read again:
-/// [`Declined`](Self::Declined), [`Busy`](Self::Busy), [`InTheWay`](Self::InTheWay), [`TooLate`](Self::TooLate),
-/// [`NotConfigured`](Self::NotConfigured). The others are told apart for people, by a text that a remote may choose; what hangs
-/// on them is the same for all.
+/// Kinds of failures with a remote. The kinds that decisions depend on come from the exit status, from
+/// porcelain output, and from reading the branch again: [`Declined`](Self::Declined), [`Busy`](Self::Busy),
+/// [`InTheWay`](Self::InTheWay), [`TooLate`](Self::TooLate), [`NotConfigured`](Self::NotConfigured). The
+/// others are told apart for people, by a text that a remote may choose. They are all treated alike, except
+/// that [`NotAtomic`](Self::NotAtomic) is not tried again and has another exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteFailure {
-    /// It heard us, and its branch is where it was: a hook, a protected branch, or a lock that is held there
-    /// for a moment. Trying again tells them apart.
+    /// The remote answered, and its branch is where it was: because of a hook, a protected branch, or a lock
+    /// that is held there for a moment. Trying again tells them apart.
     #[error("it declined")]
     Declined,
-    /// It does not know us, or knows that we may not.
+    /// The remote does not know the user, or knows that the user may not do this.
     #[error("authentication failed")]
     Denied,
-    /// It can't be reached, or the connection broke.
+    /// The remote can't be reached, or the connection broke.
     #[error("it could not be reached")]
     Unreachable,
-    /// It did not answer in time.
+    /// The remote did not answer in time.
     #[error("no answer in time")]
     TooLate,
-    /// Another process has, or moved, what this one was about to: refs that are fetched into, or a branch again
-    /// and again.
+    /// Another process holds or moved what this one was about to move: refs that are fetched into, or
+    /// a branch again and again.
     #[error("it was busy")]
     Busy,
-    /// Another of its branches has a name that this one can't stand beside.
+    /// Another branch of the remote has a name that this one can't stand beside.
     #[error("another branch is in the way there")]
     InTheWay,
-    /// It can't move several refs as one: a push that has to is never sent.
+    /// The remote can't move several refs as one. A push that has to move several is then never sent.
     #[error("it can't move several refs as one")]
     NotAtomic,
     /// There is no such remote in the configuration.
@@ -214,7 +215,7 @@ impl RemoteFailure {
         }
     }
 
-    /// A short word for programs.
+    /// Returns a short word for programs.
     pub fn word(self) -> &'static str {
         match self {
             Self::Declined => "declined",

@@ -1,7 +1,8 @@
 //! The files of a tree by their paths, read within bounds and written as one tree.
 //!
-//! A tree that came by a push may hold anything: what is no plain file with a name in text, more files than are
-//! asked for, or more bytes, is refused before it is read. What a tree had already is not written again.
+//! A tree that came by a push may hold anything: an entry that is no plain file or whose name is not UTF-8,
+//! more files than are asked for, or more bytes, is refused before it is read. A file that a tree had
+//! already is not written again.
 
 use super::{ObjectId, Part, Store, StoreError, TreeEntry};
 use std::collections::{BTreeMap, HashMap};
@@ -12,7 +13,7 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 /// How much of a tree is read.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Most files, and most folders.
+    /// Most files, and also most folders.
     pub files: usize,
     /// Most bytes of one file.
     pub file: u64,
@@ -20,7 +21,7 @@ pub struct Bounds {
     pub all: u64,
 }
 
-/// Most folders in one another.
+/// Deepest nesting of folders.
 const DEPTH_MAX: usize = 16;
 const FOLDER: u32 = 0o040000;
 const PLAIN: [u32; 2] = [0o100644, 0o100755];
@@ -28,13 +29,13 @@ const PLAIN: [u32; 2] = [0o100644, 0o100755];
 /// Why the files of a tree are not read.
 #[derive(Debug, thiserror::Error)]
 pub enum NoFiles {
-    /// This is no plain file, or its name is no text.
+    /// An entry is no plain file, or its name is not UTF-8.
     #[error("'{0}' is no plain file")]
     NotPlain(String),
-    /// It is larger than what is read.
+    /// A file is larger than what is read; its path and bytes.
     #[error("'{0}' has {1} bytes")]
     TooLarge(String, u64),
-    /// There are more, or in more folders, than are read.
+    /// There are more files, folders or bytes than are read, or folders are nested too deep.
     #[error("there are more files, or larger ones, than are read")]
     TooMany,
     /// An object can't be read.
@@ -42,34 +43,34 @@ pub enum NoFiles {
     Store(#[from] StoreError),
 }
 
-/// What was read of a tree, with what writes it again.
+/// The files that were read from a tree, with what it takes to write them again.
 #[derive(Debug, Clone, Default)]
 pub struct Read {
-    /// The files.
+    /// The files that were read.
     pub files: Files,
     blobs: HashMap<String, ObjectId>,
 }
 
 impl Read {
-    /// The content of each file by its object.
+    /// Returns the content of each file by the id of its blob.
     pub fn contents(self) -> HashMap<ObjectId, Vec<u8>> {
         let Self { files, blobs } = self;
         files.into_iter().filter_map(|(path, content)| Some((*blobs.get(&path)?, content))).collect()
     }
 }
 
-/// The files of a tree.
+/// Reads the files of a tree.
 ///
 /// # Errors
-/// [`NoFiles`]: nothing of it is read then.
+/// [`NoFiles`]: then no file is returned.
 pub fn read_files(store: &dyn Store, tree: ObjectId, bounds: Bounds) -> Result<Read, NoFiles> {
     read_files_with(store, tree, bounds, &HashMap::new())
 }
 
-/// The same, where the content of some files is known.
+/// Reads the files of a tree as [`read_files`] does. Blobs whose content is `known` are not read again.
 ///
 /// # Errors
-/// [`NoFiles`]: nothing of it is read then.
+/// [`NoFiles`]: then no file is returned.
 pub fn read_files_with(
     store: &dyn Store,
     tree: ObjectId,
@@ -112,7 +113,7 @@ pub fn read_files_with(
     Ok(read)
 }
 
-/// Writes these files as a tree; those that `before` had with the same content are there already.
+/// Writes these files as a tree. Those that `before` has with the same content are not written again.
 ///
 /// # Errors
 /// Those of the store; a path that no tree can have.
@@ -129,7 +130,7 @@ pub fn write_files(store: &dyn Store, files: &Files, before: &Read) -> Result<Ob
     write_folder(store, &written, 0)
 }
 
-/// Writes what is below a folder whose name, with its slash, has that many bytes.
+/// Writes what is below a folder whose path, with its last slash, has `above` bytes.
 fn write_folder(
     store: &dyn Store,
     files: &BTreeMap<&str, ObjectId>,

@@ -1,8 +1,8 @@
 //! Everything that touches Git: heads, commits, compare-and-swap, slots, configuration.
 //!
-//! The only room that names gix or starts `git`. One trait, [`Store`], is served by gix with our own
-//! durable swap (`refs::files`), by the `git` binary ([`binary`]) and in memory ([`memory`]); all pass the
-//! same tests.
+//! The only module that names gix or starts `git`. One trait, [`Store`], is served by gix with
+//! our own durable swap (`refs::files`), by the `git` binary ([`binary`]) and in memory
+//! ([`memory`]); all pass the same tests.
 //!
 //! By folder: `refs` (the files backend, its locks, the swap's verdict), `git` (the one builder of its children),
 //! `backends`, `remote` (the push is the swap), `checkout` (working trees that have a branch), `slots` (worktrees that
@@ -55,19 +55,19 @@ use std::time::Duration;
 pub struct RefName(Vec<u8>);
 
 impl RefName {
-    /// The ref of this full name; the caller has checked that Git would accept it.
+    /// Returns the ref of this full name; the caller has checked that Git would accept it.
     pub fn new(full: impl Into<Vec<u8>>) -> Self {
         Self(full.into())
     }
-    /// The local branch of this short name.
+    /// Returns the local branch of this short name.
     pub fn branch(short: impl AsRef<[u8]>) -> Self {
         Self([b"refs/heads/", short.as_ref()].concat())
     }
-    /// The full name's bytes.
+    /// Returns the bytes of the full name.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
-    /// The name without `refs/heads/`.
+    /// Returns the name without `refs/heads/`; of a ref that is no branch, the full name.
     pub fn short(&self) -> &[u8] {
         self.0.strip_prefix(b"refs/heads/").unwrap_or(&self.0)
     }
@@ -89,16 +89,17 @@ impl RefName {
         let is_below = |a: &[u8], b: &[u8]| a.strip_prefix(b).is_some_and(|rest| rest.starts_with(b"/"));
         is_below(&self.0, &other.0) || is_below(&other.0, &self.0)
     }
-    /// The names that are folders of this one, below `refs/<kind>`; the shortest first.
+    /// Returns the names that are folders of this one, below `refs/<kind>`; the shortest first.
     pub(crate) fn folders(&self) -> impl Iterator<Item = RefName> {
         let slashes = self.0.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
         slashes.skip(2).map(|at| RefName::new(&self.0[..at]))
     }
-    /// True for the name of a flow's node, `refs/heads/flow/<flow>/<node>`: a branch that goes with its flow.
+    /// True for the name of a flow's node, `refs/heads/flow/<flow>/<node>`: a branch that
+    /// is deleted with its flow.
     pub fn is_node(&self) -> bool {
         self.0.strip_prefix(b"refs/heads/").is_some_and(|short| slug_of(short).is_some())
     }
-    /// True for every name where ours are, no matter who made it.
+    /// True for every name below `refs/aynig/`, no matter what created the ref.
     pub fn is_below_ours(&self) -> bool {
         self.0.starts_with(b"refs/aynig/")
     }
@@ -144,24 +145,25 @@ pub struct RefChange {
     pub name: RefName,
     /// What it must hold.
     pub expected: Expected,
-    /// What it holds afterwards; `None`: nothing, and only where [`RefName::is_own`] or [`RefName::is_node`].
+    /// What it holds afterwards. `None` deletes it, and only where
+    /// [`RefName::is_own`] or [`RefName::is_node`].
     pub new: Option<ObjectId>,
 }
 
 impl RefChange {
-    /// A ref that must not exist is made.
+    /// Returns the change that creates a ref, which must not exist.
     pub fn create(name: RefName, new: ObjectId) -> Self {
         Self { name, expected: Expected::Missing, new: Some(new) }
     }
 
-    /// A ref that must hold `old` goes.
+    /// Returns the change that deletes a ref, which must hold `old`.
     pub fn delete(name: RefName, old: ObjectId) -> Self {
         Self { name, expected: Expected::At(old), new: None }
     }
 }
 
-/// The changes in the order of their names, where they can be made together: no name twice, none that is a folder of a
-/// new one, nothing deleted that is not ours.
+/// Returns the changes in the order of their names, where they can be made together: no name comes twice,
+/// none is a folder of a new one, and nothing is deleted that is not the tool's own.
 ///
 /// # Errors
 /// [`StoreError::RefusedName`], [`StoreError::NameConflict`].
@@ -178,7 +180,7 @@ pub(crate) fn in_name_order(changes: &[RefChange]) -> Result<Vec<&RefChange>, St
             return refused(&change.name, "it is not ours to delete");
         }
     }
-    // One alone has no other beside it.
+    // A single change has no other one beside it.
     for change in sorted.iter().filter(|change| changes.len() > 1 && change.new.is_some()) {
         if let Some(other) = change.name.folders().find(|other| names.contains(other)) {
             return Err(StoreError::NameConflict { name: change.name.clone(), other });
@@ -233,7 +235,7 @@ pub struct TreeEntry {
     pub mode: u32,
     /// Its name, one segment.
     pub name: Vec<u8>,
-    /// What it holds.
+    /// The object that it names: a blob, a tree, or the commit of a submodule.
     pub id: ObjectId,
 }
 
@@ -249,9 +251,9 @@ pub enum Part {
 /// What a prefix holds. One ref that can't be read never hides the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scan {
-    /// The refs, by name.
+    /// The refs that can be read, by name.
     pub refs: Vec<(RefName, ObjectId)>,
-    /// Those without a value that can be read, each with why.
+    /// The refs whose value can't be read, each with the reason.
     pub unreadable: Vec<(RefName, Unread)>,
 }
 
@@ -264,50 +266,52 @@ pub struct Heads {
     pub failed: Vec<(RefName, StoreError)>,
 }
 
-/// Takes a ref and its newest commit.
+/// Takes a ref and its newest commit, or why that can't be read.
 pub type Visit<'v> = dyn FnMut(RefName, Result<Commit, StoreError>) + 'v;
 
 /// Refs and objects of one repository. Every swap names its old value.
 pub trait Store: Send {
-    /// What the ref holds; `None` where it does not exist.
+    /// Returns what the ref holds; `None` where it does not exist.
     fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError>;
 
-    /// What the ref held when it was last heard of: enough where a swap follows, which names it. Costs
-    /// nothing where [`Store::tip`] costs a network call.
+    /// Returns what the ref held when this store last learned of it. That is enough where a swap
+    /// follows, because the swap names that value as the old one. Costs nothing where
+    /// [`Store::tip`] costs a network call.
     fn known_tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         self.tip(name)
     }
 
-    /// What the ref holds; that commit need not be here.
+    /// Returns what the ref holds now. That commit need not be in this repository.
     fn bare_tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         self.tip(name)
     }
 
-    /// True where this commit can't be anywhere but here: it was written by this store, and every attempt to move a
-    /// branch to it ended before it was sent.
+    /// True where no other repository can have this commit: this store wrote it, and every attempt to move a
+    /// branch to it ended before the commit was sent.
     fn is_unsent(&self, id: ObjectId) -> bool {
         let _ = id;
         false
     }
 
-    /// Hears of all branches anew. Refs that are here need no news.
+    /// Fetches all branches anew. Local refs need no fetch.
     fn refresh(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Hears of all branches anew, and of all else that machines share, by one fetch: who then reads what was last heard of
-    /// misses nothing.
+    /// Fetches all branches anew, and all other refs that machines share, at once. A caller that then reads
+    /// what was last fetched misses nothing.
     fn refresh_all(&self) -> Result<(), StoreError> {
         self.refresh()
     }
 
-    /// Learns what all branches hold, at no more cost than the answer. Returns those whose heads may not be here yet,
-    /// and what they hold: until [`Store::fetch_heads`] brings them, what was known of them before is out of date.
+    /// Learns what all branches hold, without fetching their commits where there are many branches. Returns
+    /// the branches whose heads may not be in this repository yet, and what they hold. Until
+    /// [`Store::fetch_heads`] brings these heads, what was known of the branches before is out of date.
     fn hear(&self) -> Result<Vec<(RefName, ObjectId)>, StoreError> {
         self.refresh().map(|()| Vec::new())
     }
 
-    /// Brings the heads of these branches here, as they are now.
+    /// Fetches the heads of these branches, as they are now.
     fn fetch_heads(&self, names: &[RefName]) -> Result<(), StoreError> {
         let _ = names;
         Ok(())
@@ -316,50 +320,54 @@ pub trait Store: Send {
     /// Asks anew what all branches hold, where the last answer is old.
     fn listen(&self) {}
 
-    /// [`Store::listen`], once another machine was met.
+    /// Does what [`Store::listen`] does, once another machine was quicker since the last fetch.
     fn listen_where_contested(&self) {}
 
-    /// True where a branch was heard to have been moved away from this commit by another machine: a swap that expects
-    /// it would be lost.
+    /// True where the last answer says that another machine moved the branch away from this commit, so that a
+    /// swap which expects the commit would be lost.
     fn has_moved(&self, name: &RefName, from: ObjectId) -> bool {
         let _ = (name, from);
         false
     }
 
-    /// Has what was written synced, where durable: before a ref elsewhere names it.
+    /// Syncs what was written, in a durable store, before a ref of another repository names it.
     fn sync(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Puts one of the runner's own refs where the branches are, for runners elsewhere.
+    /// Puts one of the runner's own refs where the branches are, for runners on other machines.
     fn publish(&self, name: &RefName, commit: ObjectId) -> Result<(), StoreError> {
         let _ = (name, commit);
         Ok(())
     }
 
-    /// What one of the runner's own refs holds, fetched where a runner elsewhere published it.
+    /// Returns what one of the runner's own refs holds. The ref is fetched where a runner on
+    /// another machine published it.
     fn obtain(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         self.tip(name)
     }
 
-    /// Hears anew of the refs that all machines share below these prefixes (`refs/aynig/paused/`, or whole names), whose
-    /// commits are here afterwards and which [`Store::known_tip`] then tells, at the cost of one listing of just these.
-    /// Pauses and flows also come with [`Store::refresh`], and only so; the others also with [`Store::scan`] and [`Store::tip`].
-    /// Refs that are here need no news.
+    /// Fetches the refs that all machines share below these prefixes (`refs/aynig/paused/`, or whole
+    /// names), at the cost of one listing of just these. Afterwards their commits are in this
+    /// repository, and [`Store::known_tip`] returns what the refs hold. Pauses and flows also come with
+    /// the branches ([`Store::refresh`]), the others with [`Store::scan`], and any of them with
+    /// [`Store::tip`]. Local refs need no fetch.
     fn hear_shared(&self, prefixes: &[&[u8]]) -> Result<(), StoreError> {
         let _ = prefixes;
         Ok(())
     }
 
-    /// [`Store::scan`] of what was last heard, as [`Store::known_tip`] is [`Store::tip`].
+    /// Lists refs as [`Store::scan`] does, by what was last fetched, as
+    /// [`Store::known_tip`] does for one ref.
     fn known_scan(&self, prefix: &str) -> Result<Vec<(RefName, ObjectId)>, StoreError> {
         self.scan(prefix)
     }
 
-    /// What waits in a branch's inbox now, and in those of branches below its name, by the names of the refs.
+    /// Returns what waits now in the inboxes of a branch, and of the branches below its name,
+    /// by the names of the refs.
     fn waiting(&self, branch: &RefName) -> Result<Scan, StoreError> {
         let prefix = [INBOX, branch.short(), b"/"].concat();
-        // A name that is no text is looked for among all.
+        // A branch name that is not UTF-8 is looked for among all inboxes.
         let asked = std::str::from_utf8(&prefix).unwrap_or("refs/aynig/inbox/");
         let mut found = self.scan_all(asked)?;
         found.refs.retain(|(name, _)| name.as_bytes().starts_with(&prefix));
@@ -367,21 +375,21 @@ pub trait Store: Send {
         Ok(found)
     }
 
-    /// How long each network call may take from now on.
+    /// Sets how long each network call may take from this call on.
     fn set_patience(&self, patience: Duration) {
         let _ = patience;
     }
 
-    /// All refs under a prefix that ends with a slash, such as `refs/heads/`; symbolic refs are left
-    /// out, and what can't be read is set aside, a symbolic ref among our own too.
+    /// Returns all refs under a prefix that ends with a slash, such as `refs/heads/`. Symbolic refs are left
+    /// out. A ref that can't be read is set aside, and so is a symbolic ref below `refs/aynig/`.
     fn scan_all(&self, prefix: &str) -> Result<Scan, StoreError>;
 
-    /// The readable refs of [`Store::scan_all`].
+    /// Returns the readable refs of [`Store::scan_all`].
     fn scan(&self, prefix: &str) -> Result<Vec<(RefName, ObjectId)>, StoreError> {
         Ok(self.scan_all(prefix)?.refs)
     }
 
-    /// All refs under a prefix with their newest commits.
+    /// Returns all refs under a prefix with their newest commits.
     fn read_heads(&self, prefix: &str) -> Result<Heads, StoreError> {
         let scan = self.scan_all(prefix)?;
         let mut heads = Heads::from_unreadable(scan.unreadable);
@@ -391,8 +399,8 @@ pub trait Store: Send {
         Ok(heads)
     }
 
-    /// Hands each ref under a prefix to `visit`, with its newest commit, in whatever order they are read fastest:
-    /// nothing is kept of what is not wanted.
+    /// Hands each ref under a prefix to `visit`, with its newest commit, in the order in which they are read
+    /// fastest. No commit is kept that the caller does not want.
     fn visit_heads(&self, prefix: &str, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let found = self.read_heads(prefix)?;
         found.heads.into_iter().for_each(|(name, commit)| visit(name, Ok(commit)));
@@ -403,18 +411,20 @@ pub trait Store: Send {
     /// True for a commit whose parents a shallow clone does not have.
     fn history_ends_at(&self, id: ObjectId) -> Result<bool, StoreError>;
 
-    /// One attempt to move refs together, with no reading again: `Ok` only where all of it is certain (the
-    /// renames under the locks were made, or `git` said so). `new: None` deletes, and only where
-    /// [`RefName::is_own`] or [`RefName::is_node`]. Use [`swap::compare_and_swap`] and [`swap::compare_and_swap_with`], which find the verdict.
+    /// Makes one attempt to move refs together, and does not read them again: `Ok` only where all of the move
+    /// is certain (the renames under the locks were made, or `git` said so). `new: None` deletes, and only
+    /// where [`RefName::is_own`] or [`RefName::is_node`]. Use [`swap::compare_and_swap`] and
+    /// [`swap::compare_and_swap_with`], which find the verdict.
     ///
-    /// Where one ref does not hold what it should, is locked or can't be read, none is moved. Stores with transactions
-    /// of their own (reftable, a remote, memory) move all or none. In files all locks are held and all old values are
-    /// judged before the first ref moves; then **branches move first**, then refs are put, then refs are deleted. A runner
-    /// that is killed between two of these leaves a branch that names what it took in, and refs that the next reader of the
-    /// branch next takes away: the other order would lose a message that no branch knows of.
+    /// Where one ref does not hold what it should, is locked or can't be read, none is moved. Stores with
+    /// transactions of their own (reftable, a remote, memory) move all or none. In files all locks are held
+    /// and all old values are judged before the first ref moves; then **branches move first**, then refs are
+    /// put, then refs are deleted. A runner that is killed between two of these leaves a branch that names
+    /// what it took in, and refs that the runner which reads the branch next takes away: the other order
+    /// would lose a message that no branch knows of.
     fn try_swaps(&self, changes: &[RefChange], by: &Signature, log: &str) -> Result<(), StoreError>;
 
-    /// [`Store::try_swaps`] of one ref.
+    /// Makes the attempt of [`Store::try_swaps`] for one ref.
     fn try_swap(
         &self,
         name: &RefName,
@@ -426,19 +436,19 @@ pub trait Store: Send {
         self.try_swaps(&[RefChange { name: name.clone(), expected, new }], by, log)
     }
 
-    /// The commit of this id.
+    /// Reads the commit of this id.
     fn read_commit(&self, id: ObjectId) -> Result<Commit, StoreError>;
 
-    /// The entries of a tree, in Git's order.
+    /// Returns the entries of a tree, in Git's order.
     fn read_tree(&self, id: ObjectId) -> Result<Vec<TreeEntry>, StoreError>;
 
-    /// The content of a blob.
+    /// Returns the content of a blob.
     fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError>;
 
-    /// How many bytes that is, without reading them.
+    /// Returns how many bytes a blob has, without reading them.
     fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError>;
 
-    /// Writes a file's content, or the entries of a folder in Git's form: what a commit that is written next names.
+    /// Writes a file's content, or the entries of a folder in Git's form, for a commit that is written next.
     fn write_part(&self, part: Part, content: &[u8]) -> Result<ObjectId, StoreError>;
 
     /// Writes a commit, running no hook, and makes it durable where the store is (K42).

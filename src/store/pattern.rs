@@ -4,8 +4,8 @@ use crate::store::RefName;
 use gix::bstr::ByteSlice;
 use gix::glob::wildmatch::Mode;
 
-/// True where one of the patterns matches the branch: its full name where the pattern is one (`refs/...`), else its
-/// short name, which may begin with `refs/heads/` too. `*` stops at `/`, `**` does not.
+/// True where one of the patterns matches the branch. A pattern that begins with `refs/` is matched against
+/// the full name, any other against the short name. `*` stops at `/`, `**` does not.
 pub(crate) fn any(patterns: &[String], branch: &RefName) -> bool {
     patterns.iter().any(|pattern| {
         let matches = |name: &[u8]| {
@@ -15,7 +15,7 @@ pub(crate) fn any(patterns: &[String], branch: &RefName) -> bool {
     })
 }
 
-/// True for a name that is a pattern: no ref's has such a character.
+/// True for a name that is a pattern: the name of a ref has no such character.
 pub(crate) fn is_one(name: &[u8]) -> bool {
     name.iter().any(|b| b"*?[".contains(b))
 }
@@ -26,7 +26,8 @@ pub(crate) fn path(pattern: impl AsRef<[u8]>, path: &[u8]) -> bool {
     pattern == path || gix::glob::wildmatch(pattern.as_bstr(), path.as_bstr(), Mode::empty())
 }
 
-/// True where a value names a variable: each is one name or pattern, or several with blanks or commas between.
+/// True where one of the values names a variable. A value is one name or pattern, or several with
+/// blanks or commas between them.
 pub(crate) fn named(values: &[String], name: &str) -> bool {
     let patterns = values.iter().flat_map(|value| value.split([' ', ',']));
     patterns.filter(|pattern| !pattern.is_empty()).any(|pattern| path(pattern, name.as_bytes()))

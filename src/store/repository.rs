@@ -1,8 +1,8 @@
 //! One repository as found from a folder: where its parts are, and which store serves it.
 //!
-//! Refuses what Git refuses (another owner's repository, an unknown extension) in Git's words, before anything
-//! of it is read: whether there is one at all the file system says. Picks the store by configuration, never
-//! after an error. Implements K33 (ownership), K37.
+//! Refuses what Git refuses (another owner's repository, an unknown extension) in Git's words, before
+//! anything of the repository is read. Whether there is one at all is decided by the file system. The store
+//! is picked by configuration, never after another one failed. Implements K33 (ownership), K37.
 
 use crate::protocol::flow::Claim;
 use crate::protocol::id::ObjectId;
@@ -22,7 +22,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Most flows of which it is kept what they say of branches.
+/// How many commits of flows are kept with what they say of branches.
 const CLAIMS_MAX: usize = 256;
 
 /// A repository and where it is.
@@ -31,27 +31,27 @@ pub struct Repository {
     pub(crate) git_dir: PathBuf,
     /// The Git directory that all worktrees share; absolute.
     pub(crate) common_dir: PathBuf,
-    /// The working tree we stand in, if any.
+    /// The working tree that this process is in, if any.
     pub(crate) work_dir: Option<PathBuf>,
-    /// The main working tree; `None` where the repository is bare or it can't be told.
+    /// The main working tree; `None` where the repository is bare, or where the tree is not known.
     pub(crate) main_dir: Option<PathBuf>,
-    /// True without a main working tree.
+    /// True where `core.bare` says that there is no main working tree.
     pub(crate) bare: bool,
-    /// Where it lies, for deciding which configuration counts here.
+    /// Where the repository lies, for deciding which configuration counts.
     pub(crate) site: Site,
-    /// Who serves it.
+    /// The store that serves the repository.
     pub(crate) backend: Backend,
-    /// Refs are not in files.
+    /// True where refs are not kept in files.
     pub(crate) reftable: bool,
-    /// Whether what is reported must survive power loss.
+    /// True where what is reported must survive power loss.
     pub(crate) durable: bool,
     /// The `git` binary, for this repository.
     pub(crate) git: RepoGit,
     pub(super) hash: gix::hash::Kind,
     pub(super) shared: Shared,
-    /// What is heard of remotes on the way.
+    /// What this process learned of each remote's branches, by the name of the remote.
     news: Mutex<HashMap<String, Arc<News>>>,
-    /// What commits of flows say of branches, which is read at every step of each.
+    /// What commits of flows say of branches, kept because every step of a branch needs it.
     claims: Mutex<HashMap<(RefName, ObjectId), Arc<Claim>>>,
     gix: gix::ThreadSafeRepository,
 }
@@ -59,25 +59,25 @@ pub struct Repository {
 /// Why there is no repository to work on.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Nothing found from here upwards.
+    /// No repository was found in the folder or above it.
     #[error("not a git repository (or any of the parent directories): '{}'", from.display())]
     NotFound {
         /// Where the search began.
         from: PathBuf,
     },
-    /// Git would refuse it; its own words.
+    /// Git refuses the repository; its own words.
     #[error("{message}")]
     Refused {
         /// What Git says.
         message: String,
     },
-    /// No `git` to ask.
+    /// There is no `git` to ask, or the store can't serve the repository.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl OpenError {
-    /// True where Git sees no repository here, rather than one that it refuses or that is broken.
+    /// True where Git sees no repository, rather than one that it refuses or that is broken.
     pub(crate) fn is_nowhere(&self) -> bool {
         match self {
             Self::NotFound { .. } => true,
@@ -105,8 +105,8 @@ impl Repository {
         };
         let foreign = gix.git_dir_trust() != gix::sec::Trust::Full;
         let backend = backend_for(&gix);
-        // A bare repository that was only met on the way may be files of a branch: `safe.bareRepository` is Git's
-        // to know, its default included.
+        // A bare repository that was found on the way up may be files of a branch. Git decides whether to
+        // take it, because Git knows `safe.bareRepository` and its default.
         let met = git_dir.is_none() && gix.workdir().is_none();
         if foreign || met || backend.is_err() {
             ask_git(&program, from, git_dir)?;
@@ -117,7 +117,8 @@ impl Repository {
     fn from_gix(gix: gix::Repository, backend: Backend, program: Git, from: &Path) -> Self {
         let absolute =
             |path: &Path| std::fs::canonicalize(from.join(path)).unwrap_or_else(|_| from.join(path));
-        // Each component of a path is a call, and most of these are one folder, or right below it.
+        // Each component of a path costs a call, and most of these paths are one folder or right below it, so
+        // that folder is resolved once.
         let resolved = std::fs::canonicalize(from).ok();
         let here = resolved.clone().unwrap_or_else(|| from.to_owned());
         let folder_here = || {
@@ -132,7 +133,7 @@ impl Repository {
         let bare = config.boolean("core.bare").unwrap_or(false);
         let work_dir =
             gix.workdir().map(|dir| if from.join(dir) == from { here.clone() } else { absolute(dir) });
-        // Hooks are told of the Git directory alone, and stand in the working tree.
+        // A hook is told of the Git directory alone, and runs in the working tree.
         let work_dir = work_dir.or_else(|| if bare { None } else { standing_in(&here, &git_dir) });
         let main_dir =
             if bare { None } else { main_dir(&config, &git_dir, &common_dir, work_dir.as_deref()) };
@@ -160,8 +161,9 @@ impl Repository {
         }
     }
 
-    /// The repository as it and its configuration are now: found anew only where that could come out otherwise.
-    /// For its configuration alone: packs are not looked for, so that no object is found in one.
+    /// Opens the repository again, with its present configuration. It is searched for anew only where the
+    /// search could have another result. The result is for its configuration alone: packs are not looked for,
+    /// so that no object is found in one.
     pub(crate) fn again(&self, from: &Path, git_dir: Option<&Path>) -> Result<Self, OpenError> {
         let gix = self.gix.to_thread_local();
         let trusted = |trust| trust == gix::sec::Trust::Full;
@@ -190,8 +192,8 @@ impl Repository {
         self.git.set_durable(durable);
     }
 
-    /// Has `git` children start nothing that the repository's own configuration names, and nothing fetched that
-    /// only a look at an object asks for: it is not trusted.
+    /// Has `git` children start nothing that the repository's own configuration names, and fetch no missing
+    /// object merely because they look at it, because the repository is not trusted.
     pub(crate) fn confine(&mut self) {
         self.git.confine();
     }
@@ -211,30 +213,31 @@ impl Repository {
         })
     }
 
-    /// Opens the same for refs that only protect objects while a run lives: what becomes of them in a power
-    /// loss does not matter. On reftable one file holds all refs, so what is not synced would take others along.
+    /// Opens the store for refs that only protect objects while a run lives. What becomes of them in a
+    /// power loss does not matter, except on reftable, where one file holds all refs: a write that is not
+    /// synced would take others along.
     pub(crate) fn open_scratch(&self) -> Result<Box<dyn Store>, StoreError> {
         self.open_store(self.durable && self.reftable)
     }
 
-    /// Opens the branches of a remote instead, over the refs and objects that are here.
+    /// Opens the branches of a remote as a store, over the refs and objects of this repository.
     pub fn open_remote(&self, name: &str, durable: bool) -> Result<Box<dyn Store>, StoreError> {
         Ok(Box::new(crate::store::remote::RemoteStore::open(self, name, self.open_store(durable)?)?))
     }
 
-    /// What this process hears of a remote's branches.
+    /// Returns what this process learned of a remote's branches.
     pub(super) fn news(&self, remote: &str) -> Arc<News> {
         let mut all = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry(remote.to_owned()).or_default().clone()
     }
 
-    /// What this commit of a flow says of branches, where this process has read it.
+    /// Returns what this commit of a flow says of branches; `None` where this process has not read it.
     pub(crate) fn known_claim(&self, flow: &RefName, commit: ObjectId) -> Option<Arc<Claim>> {
         let known = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&(flow.clone(), commit)).cloned()
     }
 
-    /// Keeps that. Of many flows none is kept for long.
+    /// Keeps what a commit of a flow says of branches, and returns it. With many flows none is kept for long.
     pub(crate) fn keep_claim(&self, flow: &RefName, commit: ObjectId, claim: Arc<Claim>) -> Arc<Claim> {
         let mut known = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= CLAIMS_MAX {
@@ -244,12 +247,12 @@ impl Repository {
         claim
     }
 
-    /// What was last heard of the branches of a remote, which is not asked.
+    /// Opens the branches of a remote as they were last fetched. The remote is not asked.
     pub(crate) fn recall_remote(&self, name: &str) -> Result<Box<dyn Store>, StoreError> {
         Ok(Box::new(crate::store::remote::RemoteStore::open(self, name, self.open_store(false)?)?.offline()))
     }
 
-    /// The branch that HEAD names where we stand.
+    /// Returns the branch that HEAD names in this worktree; `None` where HEAD is detached.
     pub(crate) fn current_branch(&self) -> Result<Option<RefName>, StoreError> {
         if self.reftable {
             return self.git.symbolic_head(&self.git_dir);
@@ -262,7 +265,7 @@ impl Repository {
         Ok(raw.strip_prefix(b"ref: ").map(|name| RefName::new(name.trim_ascii_end().to_vec())))
     }
 
-    /// True for a remote that the configuration has an address for.
+    /// True where the configuration has a remote of this name, which must not begin with `-`.
     pub(crate) fn has_remote(&self, name: &str) -> bool {
         let known = self.gix().remote_names().iter().any(|n| **n == *name.as_bytes());
         known && !name.starts_with('-')
@@ -285,7 +288,7 @@ impl Repository {
         path.map(|path| PathBuf::from(OsString::from_vec(path.into())))
     }
 
-    /// The folder where everything of ours in the Git directory lives.
+    /// Returns the folder in the Git directory that holds everything of this tool's.
     pub(crate) fn aynig_dir(&self) -> PathBuf {
         self.common_dir.join("aynig")
     }
@@ -295,26 +298,27 @@ impl Repository {
         std::fs::read_dir(self.aynig_dir().join("pending")).is_ok_and(|mut entries| entries.next().is_some())
     }
 
-    /// The tree without entries, which Git knows without its object.
+    /// Returns the tree without entries, which Git knows without its object.
     pub(crate) fn empty_tree(&self) -> Result<ObjectId, StoreError> {
         let id = gix::ObjectId::empty_tree(self.hash);
         crate::store::backends::gix_store::from_gix(&id)
     }
 
-    /// The repository as gix sees it, for this thread. What was hashed counts, not what `refs/replace` shows.
+    /// Returns the repository as gix sees it, for this thread. Objects are what was hashed, not
+    /// what `refs/replace` shows.
     pub(super) fn gix(&self) -> gix::Repository {
         let mut repo = self.gix.to_thread_local();
         repo.objects.ignore_replacements = true;
         repo
     }
 
-    /// Gives what was made below the Git directory the mode that `core.sharedRepository` asks for. For what is no
-    /// run's own.
+    /// Gives a file or folder below the Git directory the mode that `core.sharedRepository` asks for. Only
+    /// for what does not belong to one run.
     pub(crate) fn share(&self, path: &Path) {
         self.shared.give(path);
     }
 
-    /// [`Repository::share`] for `aynig/` and each entry of it.
+    /// Does what [`Repository::share`] does for `aynig/` and each entry of it.
     pub(super) fn share_folders(&self) {
         if self.shared == Shared::Umask {
             return;
@@ -326,7 +330,7 @@ impl Repository {
         }
     }
 
-    /// True where the working tree that we stand in may have configuration of its own.
+    /// True where the working tree that this process is in may have configuration of its own.
     pub(super) fn has_own_settings(&self) -> bool {
         let config = self.gix.to_thread_local();
         let config = config.config_snapshot();
@@ -334,7 +338,7 @@ impl Repository {
             && self.git_dir.join("config.worktree").symlink_metadata().is_ok()
     }
 
-    /// A name for this repository that is the same in every process, from where it is.
+    /// Returns a name for this repository, made from its path, that is the same in every process.
     pub(crate) fn id(&self) -> String {
         use std::os::unix::ffi::OsStrExt;
         let path = self.common_dir.as_os_str().as_bytes();
@@ -358,10 +362,10 @@ impl Repository {
     }
 }
 
-/// How a repository is opened.
+/// Returns how a repository is opened.
 fn options() -> gix::open::Options {
     let mut permissions = gix::open::Permissions::default();
-    // Without HOME, Git has no configuration of the user's; gix would look up where they live.
+    // Without `HOME`, Git has no configuration of the user's; gix would look up the home folder.
     if std::env::var_os("HOME").is_none() {
         permissions.env.home = gix::sec::Permission::Deny;
     }
@@ -369,7 +373,8 @@ fn options() -> gix::open::Options {
     gix::open::Options::default().permissions(permissions).config_overrides(overrides)
 }
 
-/// The main working tree, where Git would look for it: `core.worktree` counts. No decision about trust hangs on it.
+/// Returns the main working tree, where Git would look for it: `core.worktree` counts. No decision
+/// about trust depends on it.
 fn main_dir(
     config: &gix::config::Snapshot<'_>,
     git_dir: &Path,
@@ -397,7 +402,8 @@ fn ask_git(git: &Git, from: &Path, git_dir: Option<&Path>) -> Result<(), OpenErr
 
 fn refusal(git: &Git, from: &Path, git_dir: Option<&Path>) -> OpenError {
     match ask_git(git, from, git_dir) {
-        // Git says by words alone whether there is none, or one that it does not take.
+        // Only Git's words tell that there is no repository from one that Git does not take, so
+        // the file system is asked.
         Err(OpenError::Refused { .. }) if git_dir.is_none() && !is_one_above(from) => {
             OpenError::NotFound { from: from.to_owned() }
         }
@@ -406,14 +412,14 @@ fn refusal(git: &Git, from: &Path, git_dir: Option<&Path>) -> OpenError {
     }
 }
 
-/// True where a folder on the way up is a repository, or seems one, or can't be looked at. As far as Git looks for
-/// one: to where another file system begins.
+/// True where a folder on the way up is a repository, or seems one, or can't be looked at. The search goes as
+/// far as Git's does: to where another file system begins.
 fn is_one_above(from: &Path) -> bool {
     let Ok(start) = std::fs::canonicalize(from) else { return true };
     let device = |dir: &Path| dir.metadata().map(|meta| meta.dev()).ok();
     let here = device(&start);
     let none = |dir: &Path| dir.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
-    // What Git passes by is a folder without these: `git init` that was cut short, or something else's.
+    // Git passes by a folder without these: it is a `git init` that was cut short, or something else's.
     let seems = |dir: &Path| {
         let has = |name| !none(&dir.join(name));
         has("HEAD") && (has("commondir") || has("objects") && has("refs"))

@@ -1,4 +1,5 @@
-//! A program that a user works with: it has the terminal, and signals that come from there are its own.
+//! A program that the user works with in the terminal: signals that come from the terminal are for that
+//! program.
 //!
 //! Implements K55 (`shell`).
 
@@ -6,7 +7,8 @@ use super::SupervisorError;
 use super::interrupt::Interrupt;
 use std::process::{Command, ExitStatus};
 
-/// Runs it to its end. A signal that comes to both meanwhile, as Ctrl-C does, ends this process no sooner.
+/// Runs the program until it exits. A signal that reaches this process as well meanwhile, as Ctrl-C does,
+/// does not end this process before the program.
 pub fn run(mut command: Command) -> Result<ExitStatus, SupervisorError> {
     let _deaf = Interrupt::by_signals()?;
     let started = command.spawn().and_then(|mut child| child.wait());

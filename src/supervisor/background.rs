@@ -1,8 +1,10 @@
-//! Processes in the background: [`start`] starts one, [`leave_caller`] is how it leaves the one that started it, with
-//! no terminal, no signal meant for others, no descriptor of theirs.
+//! Processes in the background: [`start`] starts one; the new process calls [`leave_caller`] to cut its ties
+//! with the process that started it (the terminal, signals meant for that process's group, inherited
+//! descriptors).
 //!
-//! Git's hooks, make and terminals leave pipes open in their children, and wait for the end of each.
-//! [`leave_caller`] is called before this process opens anything of its own. Implements K18, K40.
+//! This matters because Git's hooks, make and terminals leave pipes open in their children, and wait until
+//! each of these pipes is closed. [`leave_caller`] is called before the process opens anything of its own.
+//! Implements K18, K40.
 
 use super::orphans;
 use std::fs::File;
@@ -11,13 +13,14 @@ use std::process::{Command, Stdio};
 
 /// Leaves the caller's session, and closes every descriptor but the three standard ones.
 pub fn leave_caller() {
-    // Fails only where this process leads a group already, and then that is its own anyway.
+    // `setsid` fails only if this process leads a process group already, and then the group is its own
+    // anyway.
     let _ = nix::unistd::setsid();
     let Ok(entries) = std::fs::read_dir("/dev/fd") else { return };
     let numbers: Vec<i32> =
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     for fd in numbers.into_iter().filter(|fd| *fd > 2) {
-        // The listing's own descriptor is among them, closed already.
+        // The descriptor of the listing itself is in the list too, and closed already.
         let _ = nix::unistd::close(fd);
     }
 }

@@ -1,8 +1,8 @@
 //! Runs a short helper to its end: input, captured output, a deadline, an interrupt; no guardian.
 //!
 //! Costs no process but the helper, no thread and no signal handler. Never deadlocks on large input and
-//! output together, never waits for a descendant that keeps the pipes. A deadline or an interrupt ends it
-//! with SIGTERM, and SIGKILL after a grace (a `git` that is killed outright leaves locks).
+//! output together, and never waits for a descendant that keeps the pipes open. At a deadline or an interrupt
+//! the helper gets SIGTERM, and SIGKILL after a grace (a `git` that is killed outright leaves locks).
 //! `Bounded::new(command)`, set fields, `run`. Implements K17.
 
 use super::SupervisorError;
@@ -26,11 +26,11 @@ use std::time::{Duration, Instant};
 pub enum Input {
     /// Nothing.
     Null,
-    /// What the caller reads.
+    /// The caller's own standard input.
     Inherit,
     /// These bytes.
     Bytes(Vec<u8>),
-    /// This file. A lock on it lasts as long as the helper, also where the caller dies before.
+    /// This file. A lock on it is held as long as the helper lives, even if the caller dies first.
     File(File),
 }
 
@@ -39,7 +39,7 @@ pub enum Input {
 pub enum Output {
     /// Nowhere.
     Null,
-    /// Where the caller's goes.
+    /// To the caller's own stream.
     Inherit,
     /// Into memory, at most this many bytes; the rest is read and dropped.
     Capture(usize),
@@ -55,46 +55,47 @@ pub struct Bounded<'a> {
     pub stdout: Output,
     /// Its stderr; 1 MiB is captured by default.
     pub stderr: Output,
-    /// When it is ended.
+    /// When the helper is ended.
     pub deadline: Option<Instant>,
-    /// It is ended as soon as this says so; asked every 20 ms.
+    /// The helper is ended once this returns true; called at least every 20 ms.
     pub interrupt: Option<&'a dyn Fn() -> bool>,
-    /// Told the helper's process, once it runs.
+    /// Called with the helper's process id, once it runs.
     pub started: Option<&'a dyn Fn(u32)>,
-    /// SIGTERM to SIGKILL; 5 s by default.
+    /// The time from SIGTERM to SIGKILL; 5 s by default.
     pub term_grace: Duration,
-    /// Give it a process group, which is then what signals go to. Without, it shares the terminal's
-    /// foreground, so that prompts and Ctrl-C reach it.
+    /// Whether the helper gets a process group of its own, to which signals then go. Without one it shares
+    /// the terminal's foreground, so that prompts and Ctrl-C reach it.
     pub own_group: bool,
-    /// What it is confined to; `None`: to nothing (K59).
+    /// What the helper is confined to; `None`: it is not confined (K59).
     pub confine: Option<&'a Confinement>,
-    /// Signals go to the helper alone, whatever its group: not all whom it starts are the caller's to end.
+    /// Whether signals go to the helper alone even if it has a group: some of the processes that it starts
+    /// are not the caller's to end.
     pub alone: bool,
 }
 
 /// Why a helper ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// By itself.
+    /// It exited by itself.
     Ended,
-    /// At its deadline.
+    /// It was ended at its deadline.
     Deadline {
-        /// SIGTERM was not enough.
+        /// Whether SIGKILL was needed.
         killed: bool,
     },
-    /// The interrupt said so.
+    /// It was ended because the interrupt asked for that.
     Interrupted {
-        /// SIGTERM was not enough.
+        /// Whether SIGKILL was needed.
         killed: bool,
     },
 }
 
-/// What one captured stream said.
+/// What was captured of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Captured {
     /// Its bytes, up to the limit.
     pub bytes: Vec<u8>,
-    /// There was more.
+    /// Whether there were more bytes than the limit.
     pub truncated: bool,
 }
 
@@ -109,12 +110,12 @@ pub struct Finished {
     pub stderr: Captured,
     /// Why it ended.
     pub verdict: Verdict,
-    /// A descendant still had its stdout or stderr.
+    /// Whether another process still held its stdout or stderr.
     pub leaked: bool,
 }
 
 impl<'a> Bounded<'a> {
-    /// This command, with the default bounds.
+    /// Returns this command with the default bounds.
     pub fn new(command: Command) -> Self {
         Self {
             command,
@@ -131,12 +132,12 @@ impl<'a> Bounded<'a> {
         }
     }
 
-    /// This program, with the default bounds.
+    /// Returns this program, without arguments, with the default bounds.
     pub fn program(program: &std::path::Path) -> Self {
         Self::new(Command::new(program))
     }
 
-    /// Runs it to its end.
+    /// Runs the helper to its end.
     pub fn run(mut self) -> Result<Finished, SupervisorError> {
         let mut input = Vec::new();
         self.command.stdin(match std::mem::replace(&mut self.input, Input::Null) {
@@ -173,8 +174,8 @@ impl<'a> Bounded<'a> {
     }
 }
 
-/// Runs a helper to its end; its exit status, and what it printed to both streams, in the order in which it did. It
-/// reads nothing, and the caller's terminal stays its own.
+/// Runs a helper to its end, without input; returns its exit status, and what it printed to both streams, in
+/// the order in which it was printed. None of the helper's standard streams is the caller's terminal.
 pub fn transcript(mut command: Command) -> Result<(ExitStatus, Vec<u8>), SupervisorError> {
     let (mut reader, writer) = io::pipe().map_err(SupervisorError::system("make a pipe"))?;
     let both = writer.try_clone().map_err(SupervisorError::system("make a pipe"))?;
@@ -184,7 +185,8 @@ pub fn transcript(mut command: Command) -> Result<(ExitStatus, Vec<u8>), Supervi
         program: PathBuf::from(command.get_program()),
         source,
     })?;
-    // Its ends of the pipe: the reader must see the child's alone.
+    // `command` holds write ends of the pipe; the reader must see the child's copies alone, or it would never
+    // end.
     drop(command);
     let mut printed = Vec::new();
     reader.read_to_end(&mut printed).map_err(SupervisorError::system("read from helper"))?;
@@ -200,14 +202,14 @@ fn stdio(output: Output) -> Stdio {
     }
 }
 
-/// Between two looks for a death that no pipe announced. Grows from the first to the second.
+/// The time between two looks for a death that no pipe announced; grows from the first value to the second.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LATER_LOOK: Duration = Duration::from_millis(20);
-/// A process that closes its pipes is usually dead some microseconds later: so often, and so long, is that
-/// waited for before the looks begin.
+/// A process that closes its pipes is usually dead some microseconds later. So its death is looked for this
+/// often, with such pauses, before the longer looks begin.
 const BLINKS: u32 = 20;
 const BLINK: Duration = Duration::from_micros(50);
-/// How long a dead helper's output is waited for, while another process holds it.
+/// How long output of a dead helper is waited for while another process holds the pipe.
 const DRAIN: Duration = Duration::from_millis(500);
 
 #[derive(Default)]
@@ -304,7 +306,7 @@ impl<'a> Running<'a> {
                 None => self.next_duty(Instant::now() + look),
             };
             let moved = self.poll_once(next, status.is_some())?;
-            // Output announces life; silence may be the end.
+            // Output shows that the helper lives; silence may mean that it has ended.
             look = if moved { FIRST_LOOK } else { (look * 2).min(LATER_LOOK) };
         }
     }
@@ -315,7 +317,7 @@ impl<'a> Running<'a> {
         [deadline, kill_at].into_iter().flatten().fold(look, Instant::min)
     }
 
-    /// Ends the helper where its time is over.
+    /// Ends the helper if its time is over or the interrupt asks for it.
     fn enforce(&mut self) {
         if self.cause.is_none() {
             let late = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
@@ -334,7 +336,7 @@ impl<'a> Running<'a> {
     }
 
     fn signal(&self, signal: Signal) {
-        // Not reaped yet, so the number is its own.
+        // The helper was not reaped yet, so the process id is still its own.
         let pid = Pid::from_raw(self.child.id() as i32);
         let _ = if self.to_group { killpg(pid, signal) } else { kill(pid, signal) };
     }
@@ -347,7 +349,8 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Waits for a pipe or `until`, and serves what is ready; true if bytes moved.
+    /// Waits for a pipe or until `until`, and serves whatever is ready; true if bytes moved or a stream
+    /// ended.
     fn poll_once(&mut self, until: Instant, dead: bool) -> Result<bool, SupervisorError> {
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(4);
         let reads = self.outputs.iter().map(|output| output.pipe.as_ref().map(AsFd::as_fd));
@@ -362,7 +365,7 @@ impl<'a> Running<'a> {
             return Ok(false);
         }
         drop(fds);
-        // Every pipe is non-blocking: serving one that is not ready costs a system call and no more.
+        // Every pipe is non-blocking: serving one that is not ready costs only a system call.
         let wrote = self.write();
         let [stdout, stderr] = &mut self.outputs;
         let read = [stdout, stderr].map(|output| output.read(&mut self.buffer));
@@ -381,7 +384,7 @@ impl<'a> Running<'a> {
                 Ok(n) => self.written += n,
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => break true,
-                // It reads no more; that is its own affair.
+                // The helper reads no more of its input; that is its own affair.
                 Err(_) => break false,
             }
         };
@@ -393,7 +396,7 @@ impl<'a> Running<'a> {
 }
 
 impl Capture {
-    /// Takes one piece, or notices the end; true for either.
+    /// Reads one piece, or notices the end of the stream; true for either.
     fn read(&mut self, buffer: &mut [u8]) -> bool {
         let Some(pipe) = &self.pipe else { return false };
         match nix::unistd::read(pipe, buffer) {

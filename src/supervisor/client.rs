@@ -1,7 +1,7 @@
-//! The caller's end of a run: starts a guardian, hears its events, gives it orders.
+//! The caller's end of a run: starts a guardian, receives its events, gives it orders.
 //!
-//! `Supervised::start`, then `next` until [`Event::Exited`]; meanwhile `stop` if need be; then `end`
-//! (nothing of the run may live) or `linger` (what the command left behind may). Dropping it ends the run,
+//! `Supervised::start`, then `next` until [`Event::Exited`]; meanwhile `stop` if need be; then `end` (no
+//! process of the run may live on) or `linger` (what the command left behind may). Dropping it ends the run,
 //! and so does the caller's death. No threads: `next` is the only place that waits, and it also wakes for a
 //! deadline and for a descriptor of the caller's choice. Implements K17, K18, K21.
 
@@ -33,33 +33,33 @@ use std::time::{Duration, Instant};
 pub struct Spec {
     /// The `git-aynig` binary, which becomes the guardian.
     pub guardian: PathBuf,
-    /// The command and its arguments; without a `/` it is looked for in `env`'s `PATH`.
+    /// The command and its arguments; a command without a `/` is searched for in `env`'s `PATH`.
     pub argv: Vec<OsString>,
     /// The command's whole environment.
     pub env: Vec<(OsString, OsString)>,
-    /// What the command reads on its standard input; else nothing.
+    /// The file that the command reads as its standard input; `None`: `/dev/null`.
     pub stdin: Option<PathBuf>,
     /// The command's working directory.
     pub cwd: PathBuf,
-    /// Where stdout is kept; appended to, made with mode 0600, never through a symlink.
+    /// The log of stdout; appended to, made with mode 0600, never through a symlink.
     pub stdout_log: PathBuf,
-    /// Where stderr is kept, likewise.
+    /// The log of stderr, opened as that of stdout is.
     pub stderr_log: PathBuf,
-    /// Bytes that each log may take; above, head and tail are kept.
+    /// The bytes that each log may take; of longer output, head and tail are kept.
     pub log_max: u64,
     /// How long the command may take, suspended time counted.
     pub timeout: Option<Duration>,
-    /// SIGTERM to SIGKILL after a time-out.
+    /// The time from SIGTERM to SIGKILL after a timeout.
     pub kill_grace: Duration,
     /// Stdout lines that begin with this are reported; empty: none.
     pub watch: Vec<u8>,
-    /// Bytes of the longest line that is reported whole.
+    /// The length in bytes of the longest line that is reported whole.
     pub line_max: usize,
-    /// Also report all output as it comes.
+    /// Whether all output is also reported as it comes.
     pub tee: bool,
     /// A lock file that is held as long as any process of the run lives.
     pub hold: Option<PathBuf>,
-    /// What the command is confined to; `None`: to nothing.
+    /// What the command is confined to; `None`: it is not confined.
     pub confine: Option<Confinement>,
 }
 
@@ -77,45 +77,48 @@ pub enum Wake {
 /// What `end` found out.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub struct Ended {
-    /// How the command ended, if `next` had not told yet.
+    /// How the command ended, if `next` had not reported that before.
     pub ending: Option<Ending>,
-    /// Logs that failed meanwhile: (is stderr's, errno).
+    /// Logs that failed meanwhile: (true for stderr's, errno).
     pub log_failures: Vec<(bool, i32)>,
     /// Processes of the run that could not be killed.
     pub survivors: u32,
-    /// The guardian died or did not answer: what it watched over was killed as far as it could be found.
+    /// Whether the guardian died or did not answer: then the processes of the run were killed as far as they
+    /// could be found.
     pub guardian_lost: bool,
 }
 
 /// A command under its guardian.
 #[derive(Debug)]
 pub struct Supervised {
-    /// Absent where nothing could be started.
+    /// `None` if nothing could be started.
     guardian: Option<Child>,
     control: Option<PipeWriter>,
     events: Option<PipeReader>,
     frames: Frames,
-    /// Events that the guardian could not send itself.
+    /// Events that come from this process, as the guardian could not send them, and one that is to be
+    /// returned again.
     own: VecDeque<Event>,
     command: Option<Pid>,
     exited: bool,
     done: Option<u32>,
     lost: bool,
     pub(super) pulse: Pulse,
-    /// It was found stopped, or did not answer.
+    /// Whether the guardian was found stopped, or did not answer.
     stopped: bool,
-    /// How often it answered, and whether that is being waited for.
+    /// How often the guardian answered, and whether the next answer is to be returned as an event.
     beats: u64,
     awaits_beat: bool,
 }
 
-/// Bytes of its events that are read at a time.
+/// The most bytes that are read from the guardian at a time.
 const PIECE: usize = 64 << 10;
 
-/// Guardians that were let go before their end. Each is reaped when a later run starts.
+/// The guardians that were let go before they ended. Each is reaped when a later run starts.
 static LET_GO: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
-/// `end` to SIGKILL for the guardian: its own way takes 0.5 s, and 1 s more to find survivors.
+/// How long `end` waits before it kills the guardian, which itself takes 0.5 s to kill, and 1 s more to find
+/// survivors.
 const END_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Supervised {
@@ -150,7 +153,8 @@ impl Supervised {
             beats: 0,
             awaits_beat: false,
         };
-        // The caller's stderr may be a pipe whose end is waited for; a lingering guardian must not hold it.
+        // The guardian must not inherit stderr: it may be a pipe whose end is waited for, and a lingering
+        // guardian would hold it open.
         let stderr = match spec.hold.as_deref().map(hold::take).transpose() {
             Ok(Some(hold)) => Ok(hold),
             Ok(None) => File::options().write(true).open("/dev/null"),
@@ -178,19 +182,19 @@ impl Supervised {
         Ok(this)
     }
 
-    /// Nothing was started.
+    /// Queues the events of a run of which nothing was started.
     fn ended_before(&mut self, ending: Ending) {
         self.own = [Event::Exited { ending, leaked: false }, Event::Done { survivors: 0 }].into();
     }
 
-    /// The guardian's process id; 0 where nothing could be started.
+    /// Returns the guardian's process id; 0 if nothing could be started.
     pub fn guardian_pid(&self) -> u32 {
         self.guardian.as_ref().map_or(0, Child::id)
     }
 
     /// Waits for the next event, at most until `until`, and not while `interrupt` is readable. A deadline
-    /// that has come and an interrupt go before events, so that a flood of them starves no duty: move the
-    /// deadline on, and drain the descriptor.
+    /// that has come and a readable descriptor take precedence over events, so that a flood of events starves
+    /// no duty of the caller's. Therefore the caller must move the deadline on, and drain the descriptor.
     pub fn next(
         &mut self,
         until: Option<Instant>,
@@ -199,7 +203,7 @@ impl Supervised {
         self.next_of(until, interrupt.as_slice())
     }
 
-    /// The same with any number of descriptors.
+    /// Waits as [`Supervised::next`] does, with any number of descriptors.
     pub fn next_of(
         &mut self,
         until: Option<Instant>,
@@ -231,7 +235,7 @@ impl Supervised {
                 continue;
             };
             if watched.iter().any(|fd| readable_now(*fd)) {
-                // Told next time.
+                // The event is returned by the next call.
                 self.own.push_front(event);
                 return Ok(Wake::Interrupted);
             }
@@ -245,12 +249,13 @@ impl Supervised {
         let Some(events) = &self.events else { return Ok(false) };
         let mut fds = vec![PollFd::new(events.as_fd(), PollFlags::POLLIN)];
         fds.extend(callers.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)));
-        // From the beginning: it may be stopped by a command before it could say that there is one.
+        // The guardian is watched from the start: a command may stop it before it could even report
+        // `Started`.
         let watched = !self.exited && !self.stopped;
         let look = watched.then(|| self.pulse.due());
         match poll(&mut fds, patience([until, look].into_iter().flatten().min())) {
             Ok(_) => {}
-            // A signal came; what it means is in the caller's descriptor.
+            // A signal arrived; the caller's descriptor tells which.
             Err(Errno::EINTR) => return Ok(false),
             Err(errno) => return Err(SupervisorError::system("wait for guardian")(errno.into())),
         }
@@ -271,7 +276,7 @@ impl Supervised {
                 Sign::Wait => {}
                 Sign::Ask => self.order(Order::Beat),
                 Sign::Gone => {
-                    // Its events end with it, and what it said before is heard first.
+                    // The event pipe ends with the guardian; events that it sent before are still read first.
                     self.stopped = true;
                     self.kill_guardian();
                 }
@@ -294,7 +299,8 @@ impl Supervised {
         }
     }
 
-    /// The guardian is gone. Without its last word, what it watched over is killed.
+    /// Handles the end of the event pipe: the guardian is gone. If it had not sent `Done`, the processes of
+    /// the run are killed.
     fn events_ended(&mut self) {
         self.events = None;
         if self.done.is_some() {
@@ -311,15 +317,16 @@ impl Supervised {
         }
     }
 
-    /// Kills what the guardian watched over: the command's own process group, and the orphans that came to this process.
+    /// Kills the guardian, the command's own process group, and the orphans that came to this process.
     fn kill_command(&mut self) {
-        // Orphans come only once it is dead to the last thread.
+        // The orphans come to this process only once the guardian is dead to the last thread.
         if let Some(guardian) = &mut self.guardian {
             guardian.kill();
             let _ = guardian.wait();
         }
         if let Some(command) = self.command
-            // A command that was reaped has no process; if there is one, its number is another's by now.
+            // The guardian reaped a command that has exited, so a process of that number is another one by
+            // now.
             && !(self.exited && Path::new(&format!("/proc/{command}")).exists())
         {
             let _ = killpg(command, Signal::SIGKILL);
@@ -329,13 +336,13 @@ impl Supervised {
 
     pub(super) fn order(&mut self, order: Order) {
         if let Some(control) = &mut self.control {
-            // A guardian that is gone needs no order, and its events say that it is gone.
+            // A guardian that is gone needs no order, and the end of its event pipe says that it is gone.
             let _ = control.write_all(&order.encode());
         }
     }
 
-    /// Ends the run: when this returns, nothing of it lives, or the answer says otherwise. A command that
-    /// still runs is stopped. Takes 1 s at most where processes can be killed, 3 s in any case.
+    /// Ends the run: when this returns, no process of it lives, or the result says otherwise. A command that
+    /// still runs is stopped. Takes 1 s at most if all processes can be killed, and 3 s in any case.
     pub fn end(mut self) -> Result<Ended, SupervisorError> {
         self.order(Order::End);
         let mut ended = Ended::default();
@@ -360,7 +367,7 @@ impl Supervised {
         if ended.survivors == 0
             && let Some(mut guardian) = self.guardian.take()
         {
-            // It said its last word, or is dead: this takes no time.
+            // The guardian sent `Done`, or is dead: this takes no time.
             let waited = guardian.wait().map_err(io::Error::from);
             waited.map_err(SupervisorError::system("wait for guardian's end"))?;
             orphans::waited_for(guardian.id());
@@ -368,8 +375,8 @@ impl Supervised {
         Ok(ended)
     }
 
-    /// True where no process of the run is left, now that its command has ended: then the guardian ends by itself.
-    /// One that still answers has processes to guard.
+    /// True if no process of the run is left; to be called once its command has ended. The guardian then ends
+    /// by itself; one that still answers has processes to guard.
     pub fn is_deserted(&mut self) -> bool {
         let (before, until) = (self.beats, Instant::now() + END_PATIENCE);
         self.order(Order::Beat);
@@ -384,14 +391,14 @@ impl Supervised {
         self.done == Some(0)
     }
 
-    /// A guardian that does not answer is stuck itself.
+    /// Kills a guardian that does not answer, and with it the processes of its run.
     fn kill_guardian(&mut self) {
         self.lost = true;
         self.kill_command();
     }
 
-    /// Lets go: what the command left behind lives on, under its guardian, which keeps the logs and the hold
-    /// until the last process is gone.
+    /// Lets go of the run: what the command left behind lives on under its guardian, which keeps the logs and
+    /// the hold until the last process is gone.
     pub fn linger(mut self) {
         self.order(Order::Linger);
     }
@@ -399,7 +406,8 @@ impl Supervised {
 
 impl Drop for Supervised {
     fn drop(&mut self) {
-        // The guardian sees the end of the control pipe, and ends the run if it was not told otherwise.
+        // The guardian sees that the control pipe is closed, and ends the run unless it was ordered to let it
+        // linger.
         self.control = None;
         if let Some(guardian) = self.guardian.take() {
             LET_GO.lock().unwrap_or_else(PoisonError::into_inner).push(guardian);
@@ -428,7 +436,7 @@ fn options(spec: &Spec) -> Result<Options, SupervisorError> {
     })
 }
 
-/// The ending of a run whose hold could not be taken.
+/// Returns the ending of a run whose hold could not be taken.
 fn not_held(hold: Option<&Path>, error: &io::Error) -> Ending {
     let (errno, why) = match error.kind() {
         io::ErrorKind::WouldBlock => (libc::EWOULDBLOCK, ", which another run has"),
@@ -438,8 +446,8 @@ fn not_held(hold: Option<&Path>, error: &io::Error) -> Ending {
     Ending::NotStarted { errno, what: format!("hold '{path}'{why}") }
 }
 
-/// The errno where it is the command's own arguments or environment that can't be passed on: too large, or
-/// with a NUL.
+/// Returns the errno if the command's own arguments or environment can't be passed on: they are too large, or
+/// contain a NUL.
 fn not_startable(error: &io::Error) -> Option<i32> {
     match error.kind() {
         io::ErrorKind::ArgumentListTooLong => Some(libc::E2BIG),
@@ -457,7 +465,7 @@ pub(super) fn readable_now(fd: BorrowedFd<'_>) -> bool {
     poll(&mut fds, PollTimeout::ZERO).is_ok() && ready(&fds[0])
 }
 
-/// From now to a deadline, rounded up: waking early would mean to spin.
+/// Returns the time from now to a deadline, rounded up: a wait that ends too early would spin.
 pub(super) fn patience(until: Option<Instant>) -> PollTimeout {
     let Some(until) = until else { return PollTimeout::NONE };
     let millis = until.saturating_duration_since(Instant::now()).as_micros().div_ceil(1000);

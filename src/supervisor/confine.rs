@@ -1,8 +1,9 @@
-//! What a command may write, read and connect to, enforced by the kernel: Landlock.
+//! What a command may write, read and connect to, enforced by the kernel with Landlock.
 //!
-//! The guardian itself is not confined. A thread of it confines itself, starts the command, and ends: what a thread
-//! starts inherits its domain, and nothing takes that off again. What is not listed is refused, and so is every process outside of
-//! the domain (`ptrace`, and signals from Landlock 6 on) and every change of mounts. All is required of the kernel or the command is not
+//! The guardian itself is not confined. One of its threads confines itself, starts the command, and ends: a
+//! process inherits the domain of the thread that starts it, and can never leave that domain. Whatever is not
+//! listed is refused; so are access to processes outside of the domain (`ptrace`, and from Landlock 6 on
+//! signals) and every change of mounts. If the kernel can't enforce all that is required, the command is not
 //! started. Implements K59.
 
 use super::guardian::options::Place;
@@ -10,34 +11,38 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::{Child, Command};
 
-/// The oldest Landlock that keeps a command from writing elsewhere: before it files could be truncated.
+/// The oldest version of Landlock that keeps a command from changing files elsewhere: before version 3 files
+/// could be truncated.
 pub const FOR_WRITE: u32 = 3;
-/// The oldest that also keeps it from connecting.
+/// The oldest version of Landlock that also keeps a command from connecting.
 pub const FOR_STRICT: u32 = 4;
 
-/// Places and ports that a command is confined to. Each path is the place itself: no link at its end is followed.
+/// The places and ports that a command is confined to. Each path is the place itself: a symbolic link at its
+/// end is not followed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
     write: Vec<Place>,
-    /// `None`: it may read all that its user may.
+    /// `None`: the command may read all that its user may.
     read: Option<Vec<Place>>,
-    /// With `read`: the ports that it may connect to.
+    /// The TCP ports that the command may connect to; they count only where `read` is set.
     connect: Vec<u16>,
 }
 
 impl Confinement {
-    /// Writes below these alone.
+    /// Returns a confinement under which a command may write below these places only, and read everywhere.
     pub fn write(places: Vec<PathBuf>) -> Self {
         Self { write: places.into_iter().map(Place::from).collect(), read: None, connect: Vec::new() }
     }
 
-    /// Reads below these too, and below no others; connects by TCP to these ports.
+    /// Also limits reading: to these places, and those that may be written. TCP connections may go to these
+    /// ports only.
     pub fn strict(self, read: Vec<PathBuf>, connect: Vec<u16>) -> Self {
         Self { read: Some(read.into_iter().map(Place::from).collect()), connect, ..self }
     }
 
-    /// Writes below these places too, and, where it reads no others, below these; those that there are, with links in their
-    /// paths followed: none of them is one that a command could have put a link at.
+    /// Adds places that may be written and, where reading is limited, places that may be read. Places that do
+    /// not exist are left out, and symbolic links in the paths are followed: the caller names only places
+    /// where no command could have put a link.
     pub fn with(mut self, write: Vec<PathBuf>, read: Vec<PathBuf>) -> Self {
         let there = |places: Vec<PathBuf>| places.into_iter().filter_map(|place| place.canonicalize().ok());
         self.write.extend(there(write).map(Place::from));
@@ -49,7 +54,8 @@ impl Confinement {
 }
 
 impl Confinement {
-    /// Starts a helper from a thread that confined itself: what that starts is confined, and the caller is not.
+    /// Starts a helper from a thread that confines itself first: the helper is confined, and the caller is
+    /// not.
     pub(super) fn spawn(&self, command: &mut Command) -> std::io::Result<Child> {
         std::thread::scope(|scope| {
             let start = || {
@@ -66,7 +72,8 @@ impl Confinement {
     }
 }
 
-/// The version of Landlock that this kernel has, as far as it matters here: 0 where it has none, 6 at most.
+/// Returns the version of Landlock that this kernel has: 0 where it has none, and 6 for all newer ones, as
+/// nothing newer is used.
 #[cfg(target_os = "linux")]
 pub fn kernel_version() -> u32 {
     use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
@@ -86,7 +93,7 @@ pub fn kernel_version() -> u32 {
     (1..=6).rev().find(|version| works(*version)).unwrap_or(0)
 }
 
-/// There is none elsewhere.
+/// Returns 0: other systems have no Landlock.
 #[cfg(not(target_os = "linux"))]
 pub fn kernel_version() -> u32 {
     0
@@ -106,7 +113,7 @@ mod enforce {
     const FILES: ABI = ABI::V3;
 
     impl Confinement {
-        /// Confines the calling thread, and what it starts from now on.
+        /// Confines the calling thread, and every process that it starts from now on.
         pub(in super::super) fn enforce(&self) -> Result<(), (Errno, String)> {
             let refused = |error: RulesetError| (Errno::EPERM, format!("sandbox: {error}"));
             let (write, read) = (AccessFs::from_write(FILES), AccessFs::from_read(FILES));
@@ -116,13 +123,14 @@ mod enforce {
                 ruleset = ruleset.handle_access(read).map_err(refused)?;
                 ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4)).map_err(refused)?;
             }
-            // Where the kernel has it: a command can't signal its guardian, or speak to who listens outside of files.
+            // Only where the kernel can do this (Landlock 6): a command can't signal its guardian, nor
+            // connect to abstract Unix sockets.
             ruleset = ruleset.set_compatibility(CompatLevel::BestEffort);
             ruleset = ruleset.scope(Scope::from_all(ABI::V6)).map_err(refused)?;
             let created =
                 ruleset.set_compatibility(CompatLevel::HardRequirement).create().map_err(refused)?;
             let mut created = created.set_compatibility(CompatLevel::HardRequirement);
-            // A device that a superuser makes leads to a disk.
+            // A superuser could make a device node, and write to a disk through it.
             let writes = write & !(AccessFs::MakeBlock | AccessFs::MakeChar);
             for place in &self.write {
                 let access = if self.read.is_some() { writes | read } else { writes };
@@ -169,7 +177,7 @@ mod enforce {
 
 #[cfg(not(target_os = "linux"))]
 impl Confinement {
-    /// No other system can.
+    /// Fails: no other system can confine a process so.
     pub(super) fn enforce(&self) -> Result<(), (nix::errno::Errno, String)> {
         Err((nix::errno::Errno::ENOSYS, "sandbox".to_owned()))
     }

@@ -1,7 +1,7 @@
-//! How a command ended, in every way that there is, and the words for it.
+//! How a command can end, and the words for each ending.
 //!
-//! `Display` gives the phrase that reports and commit messages use after "the command ...": lower case,
-//! no full stop. Implements K17, K23.
+//! `Display` gives the phrase that reports and commit messages use after "the command ...": lower case, no
+//! full stop. Implements K17, K23.
 
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -28,36 +28,37 @@ pub enum Exit {
 pub enum Ending {
     /// It exited by itself, with this status.
     Exited(i32),
-    /// A signal that we did not send killed it.
+    /// A signal killed it that the guardian did not send.
     Signaled {
         /// The signal's number; 0 where the system could not say.
         signal: i32,
         /// A core was dumped.
         core_dumped: bool,
     },
-    /// It ran into its time limit and was ended.
+    /// The command ran into its time limit and was ended.
     TimedOut {
         /// The limit.
         after: Duration,
-        /// How it left then.
+        /// How the command then exited.
         exit: Exit,
     },
-    /// It was ended because that was asked for, or because the caller was gone.
+    /// The command was ended because the caller asked for that, or was gone.
     Stopped {
-        /// How it left then.
+        /// How the command then exited.
         exit: Exit,
     },
-    /// It never ran.
+    /// The command never ran.
     NotStarted {
         /// The system's error number.
         errno: i32,
-        /// What could not be had, such as `interpreter '/bin/nope' of 'build'`.
+        /// What is missing or refused, such as `interpreter '/bin/nope' of 'build'`.
         what: String,
     },
-    /// The guardian died before it could say; the command was killed as far as it could be found.
+    /// The guardian died before it could report; the command was killed as far as its processes could be
+    /// found.
     GuardianLost,
-    /// The guardian was stopped, or did not answer any more: it was killed, and what it watched over as far as it
-    /// could be found.
+    /// The guardian was stopped, or no longer answered. It was killed, and with it those processes of the run
+    /// that could be found.
     GuardianStopped,
 }
 

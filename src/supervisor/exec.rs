@@ -1,7 +1,9 @@
-//! Starts a program: clean signals, three descriptors and no other, its own session where it is to have one.
+//! Starts a program with default signal handling, exactly three descriptors, and its own session if asked
+//! for.
 //!
-//! What it should not inherit is close-on-exec before. By `posix_spawn`, which says itself that every signal is to
-//! be default: the library would ask for each one's handler first. Implements K17.
+//! Whatever the program should not inherit is close-on-exec already. Uses `posix_spawn`, where the attributes
+//! say that every signal is to be default: the standard library would query the handler of each signal first.
+//! Implements K17.
 
 use nix::errno::Errno;
 use nix::libc;
@@ -15,7 +17,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
-/// Starts `argv[0]`, which is looked for in `PATH` where it has no slash. The last value of a variable counts.
+/// Starts `argv[0]`, which is searched for in `PATH` if it has no slash. If a variable occurs twice in `env`,
+/// the last value counts.
 pub(super) fn exec(
     argv: &[OsString],
     env: impl Iterator<Item = (OsString, OsString)>,
@@ -52,11 +55,11 @@ pub(super) fn exec(
 
 #[cfg(not(target_vendor = "apple"))]
 const SETSID: libc::c_short = libc::POSIX_SPAWN_SETSID as libc::c_short;
-// Missing in the libc crate; `spawn.h` of macOS 10.15 and later has it.
+// The libc crate lacks this constant; `spawn.h` of macOS 10.15 and later has it.
 #[cfg(target_vendor = "apple")]
 const SETSID: libc::c_short = 0x0400;
 
-/// A child that was started by [`exec`] and is ours to wait for.
+/// A child that [`exec`] started, and that this process has to wait for.
 #[derive(Debug)]
 pub(super) struct Child {
     pid: Pid,
@@ -72,19 +75,19 @@ impl Child {
         self.pid.as_raw() as u32
     }
 
-    /// Kills it, unless it was waited for: its number may be another's then.
+    /// Kills the child, unless it was waited for: its process id may belong to another process by then.
     pub(super) fn kill(&self) {
         if !self.over {
             let _ = kill(self.pid, Signal::SIGKILL);
         }
     }
 
-    /// Waits for its end.
+    /// Waits until the child has exited.
     pub(super) fn wait(&mut self) -> nix::Result<()> {
         self.reap(None).map(drop)
     }
 
-    /// True once it has ended, or is nothing that could be waited for.
+    /// True once the child has exited, or where it can't be waited for.
     pub(super) fn is_over(&mut self) -> bool {
         self.reap(Some(WaitPidFlag::WNOHANG)).unwrap_or(true)
     }
@@ -93,7 +96,7 @@ impl Child {
         while !self.over {
             match waitpid(self.pid, flags) {
                 Ok(WaitStatus::StillAlive) => return Ok(false),
-                // A number that nix has no name for is an end too.
+                // A status with a signal that nix has no name for (`EINVAL`) is an end too.
                 Ok(_) | Err(Errno::EINVAL) => self.over = true,
                 Err(Errno::EINTR) => {}
                 Err(errno) => return Err(errno),

@@ -1,9 +1,10 @@
-//! The lock that says that a process lives which may write to a slot.
+//! The lock of a slot, held as long as a process lives that may write to the slot.
 //!
-//! The caller takes it, and the child is born with it: a runner that looks once the caller is dead finds it taken,
-//! however slowly the child starts. It comes as one of the three descriptors that a child can be given and no
-//! other child of the caller's inherits: a guardian's stderr, the input of a `git`. Calling sequence: [`take`],
-//! start the child with it, and in a guardian [`received`]. Implements K14, K17.
+//! The caller takes the lock, and the child inherits it at its start. So a runner that comes after the caller
+//! has died finds it taken, however slowly the child starts. The lock travels as one of the three standard
+//! descriptors, because no other child of the caller inherits those: a guardian's stderr, or the stdin of a
+//! `git`. Calling sequence: [`take`], start the child with it, and in a guardian [`received`]. Implements
+//! K14, K17.
 
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
@@ -13,8 +14,9 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Takes the lock. It is held until the last copy of the file is closed, or one of them unlocks it; made with
-/// mode 0600, never through a symlink. [`io::ErrorKind::WouldBlock`] where another process holds it.
+/// Takes the lock. It is held until the last copy of the descriptor is closed, or one of them is unlocked.
+/// The file is made with mode 0600, and never opened through a symlink. [`io::ErrorKind::WouldBlock`] if
+/// another process holds it.
 pub fn take(path: &Path) -> io::Result<File> {
     let mut open = OpenOptions::new();
     open.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
@@ -23,7 +25,7 @@ pub fn take(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// True while a process holds it.
+/// True while a process holds the lock.
 pub fn is_taken(path: &Path) -> io::Result<bool> {
     match take(path) {
         Ok(file) => file.unlock().map(|()| false),
@@ -32,8 +34,8 @@ pub fn is_taken(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// In the guardian: the lock that came as stderr, which is `/dev/null` from now on. Dropping it unlocks it, also
-/// where a copy of the caller's is open for a moment in another child.
+/// Returns, in the guardian, the lock that was passed as its stderr, and makes stderr `/dev/null`. Dropping
+/// the returned lock unlocks it, even if another child of the caller has a copy open for a moment.
 pub fn received() -> io::Result<Flock<File>> {
     let file = File::from(io::stderr().as_fd().try_clone_to_owned()?);
     nix::unistd::dup2_stderr(OpenOptions::new().write(true).open("/dev/null")?)?;

@@ -1,10 +1,10 @@
-//! Who holds a slot whose runner is dead: guardians that were stopped, and can't end what they guard.
+//! Who holds a slot whose runner is dead: guardians that were stopped, and so can't end their runs.
 //!
-//! A guardian is known by what it is and has, not by a number in a file: its command line, and the very
-//! lock file open. It is woken first, and then ends its run itself, as it does whenever its runner is gone. One
-//! that is stopped again and again is killed after all that is below it, while it still keeps that together.
-//! Beside that: which processes of a program may be at work in a folder. Only where there is a `/proc`.
-//! Implements K14, K17, K43.
+//! A guardian is recognized by its command line and by the open lock file itself, not by a process id in a
+//! file. A stopped one is woken first; it then ends its run by itself, as any guardian does whose runner is
+//! gone. One that is stopped again and again is killed, but only after all processes below it, because only
+//! while the guardian lives do they stay below it. Besides, this module tells which processes of a program
+//! may be at work in a folder. All of it needs `/proc`. Implements K14, K17, K43.
 
 use super::guardian::kill::{is_stopped, parse_stat, signal_groups};
 use super::guardian::options::ROLE;
@@ -15,10 +15,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long everything below a guardian is killed again.
+/// For how long the processes below a guardian are killed again and again.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The guardians that hold this lock file.
+/// Returns the process ids of the guardians that hold this lock file.
 pub fn guardians(hold: &Path) -> Vec<u32> {
     let Ok(hold) = hold.symlink_metadata() else { return Vec::new() };
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -41,13 +41,15 @@ fn has_open(pid: u32, device: u64, inode: u64) -> bool {
 /// Processes of a program, as far as this account can see them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct AtWork {
-    /// They stand in the folder, or were told its name.
+    /// Processes whose working directory is in the folder, or whose arguments or environment contain its
+    /// path.
     pub seen: Vec<u32>,
-    /// Of other accounts: this account can't see where they are at work.
+    /// Processes of other accounts: where these are at work can't be seen.
     pub hidden: Vec<u32>,
 }
 
-/// Who may be at work in a folder, of the processes whose name begins so; `None` where there is no telling.
+/// Returns the processes that may be at work in a folder, among those whose program name begins with `name`.
+/// This process and its parent are left out. `None` without `/proc`.
 pub fn at_work(name: &str, folder: &Path) -> Option<AtWork> {
     let mut found = AtWork::default();
     let told = folder.as_os_str().as_encoded_bytes();
@@ -70,7 +72,7 @@ pub fn at_work(name: &str, folder: &Path) -> Option<AtWork> {
                 found.seen.push(pid);
             }
             Ok(_) => {}
-            // It has ended meanwhile.
+            // The process has ended meanwhile.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(_) => found.hidden.push(pid),
         }
@@ -78,7 +80,7 @@ pub fn at_work(name: &str, folder: &Path) -> Option<AtWork> {
     Some(found)
 }
 
-/// Wakes the stopped ones among them; false where there is none.
+/// Wakes the stopped guardians that hold this lock file; false if there is none.
 pub fn wake(hold: &Path) -> bool {
     let stopped: Vec<u32> = guardians(hold).into_iter().filter(|pid| is_stopped(*pid)).collect();
     for pid in &stopped {
@@ -87,11 +89,12 @@ pub fn wake(hold: &Path) -> bool {
     !stopped.is_empty()
 }
 
-/// Kills those that are stopped still, and before each of them what is below it.
+/// Kills the guardians of this lock file that are still stopped, and before each of them the processes below
+/// it.
 pub fn end_stopped(hold: &Path) {
     for pid in guardians(hold) {
         let guardian = Pid::from_raw(pid as i32);
-        // From here on it takes no part: what it guards stays below it until it is killed itself.
+        // A stopped guardian does nothing from now on: its processes stay below it until it is killed itself.
         if !is_stopped(pid) {
             continue;
         }
@@ -108,7 +111,7 @@ pub fn end_stopped(hold: &Path) {
     }
 }
 
-/// Process and group of each below this one that is not dead already.
+/// Returns the process id and process group of each process below `root` that is not dead already.
 fn below(root: i32) -> Vec<(i32, i32)> {
     let mut children: HashMap<i32, Vec<(i32, i32, bool)>> = HashMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {

@@ -1,6 +1,6 @@
-//! Requests to stop, as something that any number of threads can wait for.
+//! Requests to stop, which any number of threads can wait for.
 //!
-//! SIGINT, SIGTERM and SIGHUP write one byte into a socket that is never read: from then on every wait
+//! SIGINT, SIGTERM and SIGHUP write one byte into a socket that is never read, so from then on every wait
 //! returns at once. The last steps of a run go on all the same; a second SIGINT ([`ForceStop`]) ends what
 //! they wait for. Implements K17 (the runner's own signals).
 
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 pub const SIGNALS: [i32; 3] =
     [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
 
-/// Whether a stop was asked for.
+/// Tells whether a stop was asked for.
 #[derive(Debug)]
 pub struct Interrupt {
     arrivals: Arrivals,
@@ -36,7 +36,7 @@ fn arrivals_of(signals: &[i32]) -> Result<Arrivals, SupervisorError> {
 }
 
 impl Interrupt {
-    /// One that is told by the process's signals.
+    /// Returns an interrupt that listens to the signals of this process.
     pub fn by_signals() -> Result<Self, SupervisorError> {
         let signal = Arc::new(AtomicUsize::new(0));
         for number in SIGNALS {
@@ -51,12 +51,12 @@ impl Interrupt {
         Ok(Self { arrivals, signal, force_stop })
     }
 
-    /// One that is never told.
+    /// Returns an interrupt that never comes.
     pub fn never() -> Result<Self, SupervisorError> {
         Ok(Self { arrivals: arrivals_of(&[])?, signal: Arc::default(), force_stop: ForceStop::default() })
     }
 
-    /// The signal that asked; `None` while none came.
+    /// Returns the signal that asked for the stop; `None` while none came.
     pub fn signal(&self) -> Option<i32> {
         let number = self.signal.load(Ordering::SeqCst) as i32;
         if number != 0 {
@@ -66,32 +66,33 @@ impl Interrupt {
         (number != 0).then_some(number)
     }
 
-    /// Whether a second SIGINT came.
+    /// Returns what tells whether a second SIGINT came.
     pub fn force_stop(&self) -> ForceStop {
         self.force_stop.clone()
     }
 
-    /// Readable once a stop was asked for.
+    /// Returns a descriptor that is readable once a stop was asked for.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.arrivals.get_read().as_fd()
     }
 
-    /// Waits this long, or until a stop is asked for.
+    /// Waits until a stop is asked for, at most this long, and at most about 65 seconds.
     pub fn wait(&self, how_long: Duration) {
         let millis = u16::try_from(how_long.as_millis().max(1)).unwrap_or(u16::MAX);
         let mut fds = [PollFd::new(self.fd(), PollFlags::POLLIN)];
         let _ = poll(&mut fds, PollTimeout::from(millis));
     }
 
-    /// Waits this long even where a stop was asked for: a swap's verdict is worth it.
+    /// Waits this long even if a stop was asked for: to learn the verdict of a swap is worth it.
     pub fn pause(&self, how_long: Duration) {
         std::thread::sleep(how_long);
     }
 }
 
-/// Whether SIGINT came twice: the person at the terminal does not want to wait for what the first one let go on.
-/// Other signals do not count: a terminal that closes sends two of its own accord. Nor do two at once: one Ctrl-C
-/// comes from the terminal, and once more from the `git` that started us.
+/// Tells whether SIGINT came twice: the user at the terminal does not want to wait for what the first one let
+/// go on. Other signals do not count, because a terminal that closes sends two by itself. Nor do two SIGINTs
+/// at almost the same time: one Ctrl-C arrives from the terminal, and once more from the `git` that started
+/// this process.
 #[derive(Debug, Clone, Default)]
 pub struct ForceStop(Option<Arc<Counter>>);
 
@@ -103,7 +104,7 @@ struct Counter {
     again: AtomicBool,
 }
 
-/// Two presses of a key are further apart.
+/// Two presses of a key are further apart than this.
 const ONE_PRESS: Duration = Duration::from_millis(150);
 
 impl ForceStop {
@@ -112,7 +113,7 @@ impl ForceStop {
         Self(Some(Arc::new(Counter { presses, signal, first, again })))
     }
 
-    /// True from the first signal on, whichever: for what nothing depends on.
+    /// True from the first signal on, whichever it was: for work that nothing depends on.
     pub fn stopped(&self) -> bool {
         self.0.as_ref().is_some_and(|counter| counter.signal.load(Ordering::SeqCst) != 0)
     }

@@ -1,11 +1,11 @@
 //! Child processes: commands under a guardian, and bounded helpers.
 //!
-//! A command runs below a guardian ([`guardian`]): the same binary in a small role, which outlives the
-//! caller just long enough that no process of the run does. [`Supervised`] is the caller's end of it:
-//! `start`, then `next` until [`Event::Exited`], then `end` or `linger`; dropping it kills the run.
-//! [`bounded`] runs short helpers that need no guardian, and asks its caller while it waits. A run is waited for
-//! in one loop on either side, without threads and callbacks; what is confined is started by a thread of a
-//! moment. Knows nothing of what the commands are for. Implements K16-K18.
+//! A command runs below a guardian ([`guardian`]): the same binary in a small role, which outlives the caller
+//! just long enough that no process of the run does. [`Supervised`] is the caller's end of it: `start`, then
+//! `next` until [`Event::Exited`], then `end` or `linger`; dropping it kills the run. [`bounded`] runs short
+//! helpers that need no guardian, and polls the caller's interrupt while it waits. Guardian and caller each
+//! wait for a run in one loop, without threads and callbacks; only a confined command is started by a
+//! short-lived thread. This room knows nothing of what the commands are for. Implements K16-K18.
 
 pub(crate) mod attended;
 pub(crate) mod background;
@@ -33,19 +33,21 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A variable of this process's environment, as a child that is given no other would see it.
+/// Returns a variable of this process's environment, which every child inherits unless it is given a value of
+/// its own.
 pub fn inherited(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// The file to start this program from once more, where it lies at that path: what runs here, also once another version
-/// has taken its place, as a guardian and its caller have to speak one protocol.
+/// Returns the file from which to start this program once more; `path` is where its file lies. That is the
+/// running binary even after another version has replaced the file, because a guardian and its caller must
+/// speak one protocol.
 pub fn own_program(path: &Path) -> PathBuf {
     let running = Path::new("/proc/self/exe");
     let file = |path: &Path| path.metadata().map(|meta| (meta.dev(), meta.ino()));
     match (file(path), file(running)) {
         (found, Ok(ours)) if found.as_ref().ok() != Some(&ours) => running.to_owned(),
-        // Where there is no `/proc`, the path is all that is known.
+        // Without `/proc`, the path is all that is known.
         _ => path.to_owned(),
     }
 }
@@ -77,16 +79,16 @@ pub enum SupervisorError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The guardian sent what no guardian of this version sends.
+    /// The guardian sent bytes that no guardian of this version sends.
     #[error("cannot read guardian's report: garbled event")]
     Garbled,
-    /// Everything was already reported.
+    /// The run is over, and every event of it was returned already.
     #[error("cannot wait for run: it is over")]
     Over,
 }
 
 impl SupervisorError {
-    /// What the system said, where it was the system that refused.
+    /// Returns the system's error, if a system call failed.
     pub fn system_error(&self) -> Option<&std::io::Error> {
         match self {
             Self::NoGuardian { source, .. } | Self::NoHelper { source, .. } | Self::System { source, .. } => {
@@ -96,7 +98,7 @@ impl SupervisorError {
         }
     }
 
-    /// Names what was being done when a system call failed.
+    /// Makes an error of a failed system call; `what` says what was being done.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::System { what, source }
     }

@@ -1,7 +1,7 @@
-//! What a caller orders while a command runs: to stop it, now or unless it hears otherwise.
+//! The caller's orders while a command runs: stop it now, or stop it later unless another order comes first.
 //!
-//! The second makes the guardian a dead man's switch: a caller that hangs in a call, or is itself stopped, need
-//! do nothing for its command to end in time. Implements K17, K18.
+//! The second order makes the guardian a dead man's switch: even if the caller hangs in a system call or is
+//! itself stopped, its command ends in time. Implements K17, K18.
 
 use super::client::Supervised;
 use super::wire::Order;
@@ -9,10 +9,11 @@ use std::time::Duration;
 
 impl Supervised {
     /// Asks the guardian to end the command: SIGTERM to every process of the run, SIGKILL after `grace`.
-    /// Events go on. May be called again, with a shorter grace.
+    /// Events still arrive. May be called again with a shorter grace.
     pub fn stop(&mut self, grace: Duration) {
         self.order(Order::Stop(grace));
-        // One that does not answer that either is not waited for longer than it may take.
+        // The guardian must also answer: if it does not, it is waited for no longer than ending the command
+        // may take.
         self.order(Order::Beat);
         self.pulse.ordered(grace);
     }
@@ -22,7 +23,8 @@ impl Supervised {
         self.order(Order::Interrupt);
     }
 
-    /// Has the guardian do that by itself after a time, suspend counted. The last call counts.
+    /// Has the guardian stop the command by itself after this time (suspended time counts), as
+    /// [`Supervised::stop`] does. The last call counts.
     pub fn stop_after(&mut self, after: Duration, grace: Duration) {
         self.order(Order::StopAfter(after, grace));
     }

@@ -1,11 +1,12 @@
-//! What a command leaves behind where its guardian was killed.
+//! Ends what a command leaves behind when its guardian was killed.
 //!
-//! A command may send its guardian SIGKILL, and so may the system when memory is short. No process is left then that
-//! knows the command's processes; so the caller is a child subreaper itself, and they come to it. Those are the
-//! children of ours in another session than ours which we did not start: helpers stay in our session, and whom
-//! we started is on a list. A helper's daemon (a credential cache) can look the same; it is ended with them, in
-//! this one case. `adopt` before the first start, [`started`] around each, `sweep` once a guardian is lost.
-//! Only where there is a `/proc`. Implements K17.
+//! A command may send SIGKILL to its guardian, and so may the system when memory is short. Then no process is
+//! left that knows the command's processes. So the caller is a child subreaper itself, and adopts them. An
+//! orphan is a child of this process in another session that this process did not start: its helpers stay in
+//! its session, and what it did start in other sessions is on a list. The daemon of a helper (a credential
+//! cache) can look the same, and is ended with the orphans in this one case. Call `adopt` before the first
+//! start, [`started`] around each start, and `sweep` once a guardian is lost. Works only with `/proc`.
+//! Implements K17.
 
 use super::guardian::kill::{parse_stat, signal_groups};
 use nix::sys::signal::Signal;
@@ -16,21 +17,21 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Those whom we started in a session of their own. The lock is held around each start, so that no sweep takes
-/// one for an orphan.
+/// The process ids of the children that were started in a session of their own. The lock is held around each
+/// start, so that no sweep takes a new child for an orphan.
 static OURS: Mutex<Option<HashSet<u32>>> = Mutex::new(None);
 
-/// Longest sweep.
+/// The longest time that a sweep takes.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Has orphans come to this process.
+/// Makes this process adopt orphans from now on.
 #[cfg(target_os = "linux")]
 pub(super) fn adopt() {
-    // Fails on no kernel that has this system call, and then orphans go where they always went.
+    // Fails only on a kernel without this call, where orphans go to init as ever.
     let _ = nix::sys::prctl::set_child_subreaper(true);
 }
 
-/// Elsewhere orphans go to init.
+/// Does nothing: on other systems orphans always go to init.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn adopt() {}
 
@@ -42,32 +43,32 @@ pub(super) fn started<C>(start: impl FnOnce() -> io::Result<C>, id: impl FnOnce(
     Ok(child)
 }
 
-/// Forgets a child that was waited for: its number may be another process's soon.
+/// Forgets a child that was waited for: its process id may soon belong to another process.
 pub(super) fn waited_for(pid: u32) {
     if let Some(ours) = OURS.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         ours.remove(&pid);
     }
 }
 
-/// Ends every orphan that came to us, and what is below it.
+/// Kills every orphan that this process adopted, and all processes below them.
 pub(super) fn sweep() {
     let ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
     let until = Instant::now() + PATIENCE;
-    // None twice: the first look may have been quicker than the kernel's own clearing up.
+    // Two looks without orphans are needed: the kernel may not have handed them all over before the first.
     let mut quiet = 0;
     while quiet < 2 && Instant::now() < until {
         let orphans = orphans(ours.as_ref());
         quiet = if orphans.is_empty() { quiet + 1 } else { 0 };
         signal_groups(orphans.iter().map(|(pid, group)| (*pid, *group)), Signal::SIGKILL);
         for (pid, _) in &orphans {
-            // Not every one is our own child, and none of the others is waited for by this.
+            // Only some of them are children of this process; for the others this call does nothing.
             let _ = waitpid(Pid::from_raw(*pid), Some(WaitPidFlag::WNOHANG));
         }
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Process and group of each orphan and of all below it.
+/// Returns the process id and process group of each orphan and of all processes below the orphans.
 fn orphans(ours: Option<&HashSet<u32>>) -> Vec<(i32, i32)> {
     let mut children: HashMap<i32, Vec<(i32, i32)>> = HashMap::new();
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };

@@ -1,23 +1,25 @@
-//! Whether a guardian answers: asked where it has said nothing for a while, and judged by how often we looked.
+//! Whether a guardian still answers. A guardian that has been silent for a while is asked, and is judged by
+//! how many looks it leaves without an answer.
 //!
-//! A command may stop its guardian, and nothing would end it then. Time is counted in looks of our own, not by a
-//! clock: one that ran on while this process was stopped, or the machine slept, would say that a guardian is late
-//! which has just been woken like us. [`Pulse::heard`] after each event, [`Pulse::look`] when it is due.
-//! Implements K17, K18.
+//! A command may stop its guardian, and nothing would end the command then. Time is counted in looks of this
+//! process, not by a clock: if this process was stopped, or the machine slept, a clock would say that the
+//! guardian is late, although it was woken only now, as this process was. Call [`Pulse::heard`] after each
+//! event, and [`Pulse::look`] when it is due. Implements K17, K18.
 
 use super::guardian::kill::is_stopped;
 use std::time::{Duration, Instant};
 
-/// Silence after which it is asked.
+/// The silence after which the guardian is asked to answer.
 const QUIET: Duration = Duration::from_secs(1);
-/// Between two looks once it was asked.
+/// The time between two looks once the guardian was asked.
 const LOOK: Duration = Duration::from_millis(250);
-/// So many looks in a row that find it stopped.
+/// The guardian is given up after this many looks in a row that find it stopped.
 const STOPPED: u32 = 4;
-/// So many looks without an answer, whatever it does: a disk may keep it waiting for long.
+/// The guardian is given up after this many looks without an answer, whatever its state: a disk may keep it
+/// waiting for long.
 const SILENT: u32 = 120;
 
-/// Both limits once the command should be dead.
+/// Both limits for the time after the moment at which the command should be dead.
 const STOPPED_LATE: u32 = 2;
 const SILENT_LATE: u32 = 8;
 
@@ -28,18 +30,18 @@ pub(super) struct Pulse {
     looks: u32,
     stopped: u32,
     next: Instant,
-    /// When the command is to be dead that it was ordered to end.
+    /// When the command should be dead, if the guardian was ordered to end it.
     over: Option<Instant>,
 }
 
-/// What a look says.
+/// What follows from a look.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Sign {
-    /// Nothing new.
+    /// Nothing: go on waiting.
     Wait,
-    /// It is to be asked.
+    /// The guardian is to be asked for an answer.
     Ask,
-    /// It does not answer any more.
+    /// The guardian is given up: it is stopped, or no longer answers.
     Gone,
 }
 
@@ -48,12 +50,12 @@ impl Pulse {
         Self { asked: false, looks: 0, stopped: 0, next: Instant::now() + QUIET, over: None }
     }
 
-    /// It said something.
+    /// Notes that the guardian sent something.
     pub(super) fn heard(&mut self) {
         *self = Self { over: self.over, ..Self::new() };
     }
 
-    /// It was ordered to end the command within a time, and asked for an answer at once.
+    /// Notes that the guardian was ordered to end the command within this time, and asked to answer at once.
     pub(super) fn ordered(&mut self, within: Duration) {
         let over = Instant::now().checked_add(within);
         self.over = [self.over, over].into_iter().flatten().min();
@@ -61,12 +63,12 @@ impl Pulse {
         self.next = self.next.min(Instant::now() + LOOK);
     }
 
-    /// When the next look is due.
+    /// Returns when the next look is due.
     pub(super) fn due(&self) -> Instant {
         self.next
     }
 
-    /// Looks, where that is due; nothing was there to be read from it just now.
+    /// Looks at the guardian if a look is due. To be called when its pipe holds nothing to read.
     pub(super) fn look(&mut self, guardian: u32) -> Sign {
         let now = Instant::now();
         if now < self.next {

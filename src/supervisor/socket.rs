@@ -1,7 +1,8 @@
-//! Sockets by their paths: how two processes of one run talk.
+//! Unix sockets by their paths: how two processes of one run talk.
 //!
-//! `listen` makes one, `connect` is the other end. A path may be longer than a socket's name can be; it is reached through
-//! its folder then, where the system has a name for open folders. Implements N7.
+//! `listen` makes a socket, `connect` connects to it. A path may be longer than a socket's name can be; such
+//! a socket is reached through its opened folder, on systems that have names for open folders
+//! (`/proc/self/fd`). Implements N7.
 
 use std::fs::File;
 use std::io::Result;
@@ -12,7 +13,8 @@ use std::path::{Path, PathBuf};
 /// The longest name that every system takes.
 const NAME_MAX: usize = 100;
 
-/// A path's short name, and the folder that is kept open for it.
+/// Returns a name for the path that is short enough, and the folder that must stay open while the name is
+/// used.
 fn short(path: &Path) -> Result<(PathBuf, Option<File>)> {
     if path.as_os_str().len() <= NAME_MAX {
         return Ok((path.to_owned(), None));
@@ -22,7 +24,7 @@ fn short(path: &Path) -> Result<(PathBuf, Option<File>)> {
     Ok((Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name), Some(folder)))
 }
 
-/// Listens there.
+/// Listens at this path.
 ///
 /// # Errors
 /// Where the path is taken, too long, or can't be written.
@@ -31,7 +33,7 @@ pub fn listen(path: &Path) -> Result<UnixListener> {
     UnixListener::bind(name)
 }
 
-/// Connects to it.
+/// Connects to the socket at this path.
 ///
 /// # Errors
 /// Where no process listens.

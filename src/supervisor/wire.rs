@@ -1,8 +1,9 @@
-//! What guardian and caller say to each other: events one way, orders the other.
+//! The protocol between guardian and caller: events one way, orders the other.
 //!
-//! An event is a frame: two lengths (u32, little endian), the event as JSON, and the bytes that it carries, as they
-//! are. An order is one line of JSON. Both ends are the same binary, so there is no version: what is no event, or
-//! longer than any is, is garbled, never skipped. `Event::encode` and [`Frames`] are inverse. Implements K17.
+//! An event is a frame: two lengths (u32, little endian), the event as JSON, and the raw bytes that it
+//! carries. An order is one line of JSON. Both ends are the same binary, so there is no version. Bytes that
+//! are no event, or longer than any event, are an error, and never skipped. `Event::encode` and [`Frames`]
+//! are inverse. Implements K17.
 
 use super::SupervisorError;
 use super::ending::Ending;
@@ -14,12 +15,12 @@ use std::time::Duration;
 pub enum Event {
     /// The command runs.
     Started {
-        /// Its process id, which is also its session's and process group's.
+        /// The command's process id, which is also the id of its session and process group.
         pid: u32,
     },
     /// A stdout line that begins with the watched prefix, without its newline.
     Line(Vec<u8>),
-    /// A stdout line that begins with the watched prefix and is too long to be kept: its length in bytes.
+    /// The length in bytes of a stdout line that begins with the watched prefix and is too long to be kept.
     LongLine(u64),
     /// Output grew; sent a few times a second at most.
     Output {
@@ -27,47 +28,48 @@ pub enum Event {
         stdout: u64,
         /// Bytes that stderr has printed so far.
         stderr: u64,
-        /// The last line of either, at most 200 bytes of it.
+        /// The last line of the stream that printed most recently, at most 200 bytes of it.
         last: Vec<u8>,
     },
     /// Output as it came; with `tee` only.
     Chunk {
-        /// It is stderr's.
+        /// True for stderr, false for stdout.
         stderr: bool,
-        /// As printed.
+        /// The bytes as they were printed.
         bytes: Vec<u8>,
     },
-    /// A log could not be written, and goes no further; the run goes on.
+    /// A log could not be written and is not continued; the run goes on.
     LogFailed {
-        /// It is stderr's.
+        /// True for the log of stderr, false for that of stdout.
         stderr: bool,
         /// The system's error number; 0 where it had none.
         errno: i32,
     },
     /// The command's own process ended; what it started may live on.
     Exited {
-        /// How.
+        /// How the command ended.
         ending: Ending,
-        /// Another process still holds its stdout or stderr.
+        /// Whether another process still holds the command's stdout or stderr.
         leaked: bool,
     },
-    /// Nothing of the run lives any more and the logs are complete; the guardian leaves.
+    /// No process of the run lives any more and the logs are complete; the guardian exits.
     Done {
-        /// Processes that could not be killed (another user's, or stuck in the kernel). If there are any,
-        /// the guardian stays, keeps the hold, and goes on trying.
+        /// The number of processes that could not be killed (another user's, or stuck in the kernel). If
+        /// there are any, the guardian stays, keeps the hold, and goes on trying.
         survivors: u32,
     },
-    /// The guardian lives; said when it is asked, and not told to the caller's caller.
+    /// The guardian's answer to [`Order::Beat`]. [`super::Supervised::next`] does not return it.
     Beat,
 }
 
 /// Bytes of a frame before its JSON.
 const HEADER: usize = 8;
-/// Longest JSON of an event; the longest carries the name of a command, which the system bounds.
+/// The longest JSON of an event. The longest such JSON contains the name of a command, whose length the
+/// system limits.
 const JSON_MAX: usize = 1 << 20;
 
 impl Event {
-    /// The bytes that it carries, which JSON would blow up.
+    /// Returns the bytes that the event carries beside its JSON, where they would take far more room.
     fn bytes(&mut self) -> Option<&mut Vec<u8>> {
         match self {
             Self::Line(bytes) | Self::Output { last: bytes, .. } | Self::Chunk { bytes, .. } => Some(bytes),
@@ -80,7 +82,7 @@ impl Event {
         }
     }
 
-    /// The frame as two pieces, so that a long line is moved and not copied.
+    /// Returns the frame as two pieces, so that a long line is moved and not copied.
     pub(super) fn encode(mut self) -> (Vec<u8>, Vec<u8>) {
         let bytes = self.bytes().map(std::mem::take).unwrap_or_default();
         let json = serde_json::to_vec(&self).unwrap_or_default();
@@ -98,19 +100,19 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Takes events that carry at most so many bytes.
+    /// Expects events that carry at most this many bytes.
     pub(super) fn new(bytes_max: usize) -> Self {
         Self { pending: Vec::new(), start: 0, bytes_max }
     }
 
-    /// Takes what was read.
+    /// Adds bytes that were read from the pipe.
     pub(super) fn push(&mut self, piece: &[u8]) {
         self.pending.drain(..self.start);
         self.start = 0;
         self.pending.extend_from_slice(piece);
     }
 
-    /// The next whole event.
+    /// Returns the next event once all of its bytes were added; `None` until then.
     pub(super) fn next(&mut self) -> Result<Option<Event>, SupervisorError> {
         let Some((header, rest)) = self.pending[self.start..].split_first_chunk::<HEADER>() else {
             return Ok(None);
@@ -131,7 +133,7 @@ impl Frames {
         }
         self.start += HEADER + json + bytes;
         if self.start == self.pending.len() {
-            // A long line's room is not kept.
+            // The buffer of a long line is not kept.
             *self = Self::new(self.bytes_max);
         }
         Ok(Some(event))
@@ -143,30 +145,31 @@ impl Frames {
 pub(super) enum Order {
     /// End the command: SIGTERM to every process of the run, SIGKILL after the grace.
     Stop(Duration),
-    /// Do that by yourself after the first time, with the second as grace, unless told another time before.
+    /// Stop the command as `Stop` does once the first time has passed, with the second as its grace. A later
+    /// `StopAfter` replaces an earlier one.
     StopAfter(Duration, Duration),
     /// Interrupt the command's process group, as a terminal does: SIGINT, once.
     Interrupt,
-    /// The run is over: let nothing of it live.
+    /// The run is over: kill whatever of it still lives.
     End,
     /// The caller leaves, and the run's processes may go on.
     Linger,
-    /// Say that you live.
+    /// Answer with [`Event::Beat`].
     Beat,
 }
 
 impl Order {
-    /// Longest line; a longer one is no order.
+    /// The longest line of an order; a longer one is no order.
     pub(super) const LINE_MAX: usize = 256;
 
-    /// The order as a line, with its newline.
+    /// Returns the order as a line, with its newline.
     pub(super) fn encode(self) -> Vec<u8> {
         let mut line = serde_json::to_vec(&self).unwrap_or_default();
         line.push(b'\n');
         line
     }
 
-    /// The order that a line (without its newline) gives.
+    /// Returns the order that a line (without its newline) holds; `None` if it is no order.
     pub(super) fn decode(line: &[u8]) -> Option<Self> {
         serde_json::from_slice(line).ok()
     }

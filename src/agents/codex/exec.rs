@@ -1,4 +1,5 @@
-//! The lines of `codex exec --json`. Text comes whole, `error` is not the end, and `usage` is the sum over the thread.
+//! The lines of `codex exec --json`. A message comes whole, `error` does not end the turn, and `usage` is the
+//! sum over the thread.
 
 use super::super::Talk;
 use super::super::ending::{End, Ending, judge};
@@ -9,7 +10,7 @@ use super::{cause, cause_of_stderr, mcp};
 use crate::contract::shown;
 use serde_json::{Map, Value};
 
-/// A conversation with it: one prompt, and lines.
+/// A conversation with `codex exec`: one prompt, then its lines.
 #[derive(Debug)]
 pub struct Exec {
     prompt: String,
@@ -17,7 +18,7 @@ pub struct Exec {
 }
 
 impl Exec {
-    /// One that begins with this prompt.
+    /// Returns a conversation that begins with this prompt.
     pub fn new(prompt: &str) -> Self {
         Self { prompt: prompt.to_owned(), told: Told::default() }
     }
@@ -44,7 +45,8 @@ impl Exec {
     }
 }
 
-/// A tool's name and arguments: what an item has beside its id, its state and its result.
+/// Returns a tool's name and arguments. The arguments are what the item has besides its id, its state and its
+/// result.
 fn called(item: &Value) -> (String, Map<String, Value>) {
     if let Some(called) = mcp::called(item) {
         return called;

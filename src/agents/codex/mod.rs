@@ -1,9 +1,11 @@
-//! `codex`: `exec --json` where no tool waits for a person, `app-server` where the node is gated, as `exec` never asks.
+//! `codex`: `exec --json` if no tool waits for a person, or else `app-server`, as `exec` never asks.
 //!
-//! The sandbox is not remembered, and `resume` takes no `-s`: it stands before that word. Within ours it makes none. The branch's `.codex/` is not
-//! read until the project is trusted; as trust is kept by the main repository's path for good, a tree that has one is
-//! refused instead (`shut_out`). Keys and tokens are kept from the commands that the model runs. A thread id that differs
-//! from the one that was asked for is a new thread. Implements N9, N9a.
+//! The program does not remember the sandbox, and `resume` takes no `-s`, so `-s` stands before that word. If
+//! the program is confined already, it makes no sandbox of its own. It does not read the branch's `.codex/`
+//! until the project is trusted; but as trust is remembered by the path of the main repository, for good, a
+//! tree that has that folder is refused (`shut_out`). Keys and tokens are kept from the commands that the
+//! model runs. A thread id that differs from the one that was asked for means a new thread. Implements N9,
+//! N9a.
 
 mod exec;
 mod mcp;
@@ -18,7 +20,8 @@ use super::ending::of_status;
 use super::said::{Cause, Wait};
 use std::ffi::OsString;
 
-/// What keeps it from looking up names that no turn needs, and keys from what the model runs.
+/// Returns the arguments that keep the program from looking up names that no turn needs, and keys from the
+/// commands that the model runs.
 fn quiet() -> Vec<OsString> {
     args([
         "-c",
@@ -32,9 +35,9 @@ fn quiet() -> Vec<OsString> {
     ])
 }
 
-/// A text as a value of its configuration: a string of TOML, which a string of JSON is too.
+/// Returns a text as a value of the program's configuration: a string of JSON, which is a string of TOML too.
 fn toml(text: &str) -> String {
-    // TOML has no escape for what JSON writes bare, but 'DEL'.
+    // Of what JSON writes without an escape, TOML forbids only DEL.
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
@@ -47,7 +50,7 @@ fn tools(turn: &Turn) -> Vec<OsString> {
         &format!("{key}.command={}", toml(tools.program)),
         "-c",
         &format!("{key}.args=[{}]", list.join(",")),
-        // Our own tools have gates of their own; without this 'exec' refuses each.
+        // The flow's tools have gates of their own; without this setting `exec` refuses each call.
         "-c",
         &format!("{key}.default_tools_approval_mode=\"approve\""),
         "-c",
@@ -57,15 +60,16 @@ fn tools(turn: &Turn) -> Vec<OsString> {
     ])
 }
 
-/// The sandbox of its own. Within another it can't make one, and would start nothing; that one holds all the same.
+/// Returns the program's own sandbox. Inside another sandbox it can't make one, and would start no command;
+/// the outer sandbox holds all the same.
 fn sandbox(turn: &Turn) -> &'static str {
     if turn.confined { "danger-full-access" } else { "workspace-write" }
 }
 
-/// The call for a turn.
+/// Returns the call for a turn.
 pub fn turn(turn: &Turn) -> Call {
     let env = vec![temporary(turn)];
-    // A session is found by its name, from anywhere.
+    // Codex finds a session by its name, from any folder.
     let thread = match turn.resume {
         Resume::New => None,
         Resume::Id(id) => Some(id.to_owned()),
@@ -94,7 +98,7 @@ pub fn turn(turn: &Turn) -> Call {
     Call { args: words, env, talk: Box::new(Exec::new(turn.prompt)) }
 }
 
-/// Why a turn failed, by what it says of it.
+/// Returns why a turn failed, by the words of the program.
 fn cause(words: &str) -> Cause {
     let says = |part: &str| words.contains(part);
     let status = ["unexpected status ", "last status: "].iter().find_map(|before| {
@@ -118,7 +122,7 @@ fn cause(words: &str) -> Cause {
     }
 }
 
-/// Why it ended without a word on its standard output.
+/// Returns why the program ended without a verdict on its standard output.
 fn cause_of_stderr(stderr: &str, code: i32) -> Cause {
     let set_up =
         ["Not inside a trusted directory", "codex home", "failed to initialize", "No prompt provided"];

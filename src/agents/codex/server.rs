@@ -1,7 +1,8 @@
-//! `codex app-server`: JSON-RPC lines without the field that names it. Asks before it changes anything, as the policy is
-//! `untrusted`: with `on-request` a command that the sandbox stops is not asked about. The sandbox is that of a turn which is not
-//! gated: what was let runs in it first, and in a read-only one codex begins it again outside only where it failed at once. Its
-//! gate takes no changed arguments. Implements N8.
+//! `codex app-server`: JSON-RPC lines without the field that names the protocol. It asks before it changes
+//! anything, as the policy is `untrusted`: with `on-request` it does not ask about a command that the sandbox
+//! stops. The sandbox is the same as in a turn that is not gated: an approved command runs in it first, and
+//! codex runs it again outside of a read-only sandbox only if it failed at once. The gate takes no changed
+//! arguments. Implements N8.
 
 use super::super::Talk;
 use super::super::ending::{End, Ending, judge};
@@ -15,31 +16,32 @@ const INITIALIZE: u64 = 1;
 const THREAD: u64 = 2;
 const TURN: u64 = 3;
 
-/// By which it asks about a tool of a server.
+/// The method by which it asks about a tool of a server.
 const ELICITATION: &str = "mcpServer/elicitation/request";
 
-/// Most items that are remembered for what is asked about them.
+/// Most items that are remembered for the requests that name them.
 const ITEMS_MAX: usize = 256;
 
-/// A conversation with it.
+/// A conversation with `codex app-server`.
 #[derive(Debug)]
 pub struct Server {
     prompt: String,
-    /// The parameters that a thread is begun or resumed with.
+    /// The parameters with which a thread is started or resumed.
     thread: Value,
     resumes: bool,
     told: Told,
     turn: Option<String>,
-    /// What is being done, by its id: a question names nothing else.
+    /// The items that are under way (id, tool, arguments): a request for approval names only the id.
     items: Vec<(String, String, Map<String, Value>)>,
     asked: Vec<String>,
-    /// Those of them that a server's tool is asked about.
+    /// Those of `asked` that are about a tool of a server.
     elicited: Vec<String>,
     calls: u64,
 }
 
 impl Server {
-    /// One that works in a folder and begins with this prompt, in a thread that there is or a new one.
+    /// Returns a conversation in this folder that begins with this prompt, in an existing thread or a new
+    /// one.
     pub fn new(prompt: &str, cwd: &str, model: Option<&str>, thread: Option<&str>) -> Self {
         let mut params = json!({"cwd": cwd, "approvalPolicy": "untrusted", "sandbox": "workspace-write"});
         if let Some(model) = model {
@@ -61,7 +63,7 @@ impl Server {
         }
     }
 
-    /// The same in another sandbox of codex's.
+    /// Sets the sandbox that codex makes.
     pub fn within(mut self, sandbox: &str) -> Self {
         self.thread["sandbox"] = sandbox.into();
         self
@@ -127,7 +129,7 @@ impl Server {
         }
     }
 
-    /// A call of its: a question about an item, or something that this version does not know.
+    /// Takes a request of the program: for an approval of an item, or one that this version does not know.
     fn request(&mut self, id: &Value, method: &str, params: &Value) -> Heard {
         if method == ELICITATION && text(&params["_meta"], "codex_approval_kind") == "mcp_tool_call" {
             return self.elicited(id, params);
@@ -147,7 +149,8 @@ impl Server {
         Heard { said: vec![Said::Asked(asked)], send: Vec::new() }
     }
 
-    /// A question about a tool of a server, which names its item by nothing but what it does.
+    /// Takes a request about a tool of a server. It names no item, so the item is found by the tool and its
+    /// arguments.
     fn elicited(&mut self, id: &Value, params: &Value) -> Heard {
         let meta = &params["_meta"];
         let (tool, args) =
@@ -193,7 +196,7 @@ impl Server {
             }
             "configWarning" => vec![Said::Note(shown::line(text(params, "summary").as_bytes()))],
             "turn/completed" => self.completed(&params["turn"]),
-            // Its own state, which was not asked for.
+            // A notification about the program's own state.
             _ if method.contains('/') => vec![],
             _ => vec![Said::Noise(shown::line(raw))],
         }
@@ -267,7 +270,7 @@ impl Talk for Server {
     }
 }
 
-/// What an agent is told of arguments that its gate can't take.
+/// Returns the words for an agent whose gate can't take the changed arguments that a person wants.
 pub(in super::super) fn wanted(args: &Map<String, Value>) -> String {
     format!("denied as it was asked; wanted instead: {}", Value::Object(args.clone()))
 }

@@ -1,5 +1,5 @@
-//! `gemini --acp`: JSON-RPC 2.0 lines. Asks before each tool that would; its gate takes no changed arguments and no
-//! reason. Implements N8.
+//! `gemini --acp`: JSON-RPC 2.0 lines. It asks before each tool that needs a permission; its gate takes no
+//! changed arguments and no reason. Implements N8.
 
 use super::super::Talk;
 use super::super::codex::wanted;
@@ -16,22 +16,24 @@ const INITIALIZE: u64 = 1;
 const SESSION: u64 = 2;
 const PROMPT: u64 = 3;
 
-/// A conversation with it.
+/// A conversation with `gemini --acp`.
 #[derive(Debug)]
 pub struct Acp {
     prompt: String,
     cwd: String,
-    /// The session that goes on.
+    /// The session to resume.
     resume: Option<String>,
     told: Told,
-    /// What it thinks, in pieces that end where something else begins.
+    /// The thought so far; it ends when anything else begins.
     thought: String,
-    /// What is asked: its id, and the options that allow it once and refuse it.
+    /// The open requests: the id of each, the option that allows the call once, and the option that refuses
+    /// it once.
     asked: Vec<(String, Option<String>, Option<String>)>,
 }
 
 impl Acp {
-    /// One that works in a folder and begins with this prompt, in a session that there is or a new one.
+    /// Returns a conversation in this folder that begins with this prompt, in an existing session or a new
+    /// one.
     pub fn new(prompt: &str, cwd: &str, resume: Option<&str>) -> Self {
         Self {
             prompt: prompt.to_owned(),
@@ -46,7 +48,7 @@ impl Acp {
     fn answered(&mut self, id: u64, value: &Value) -> Heard {
         if value["error"].is_object() {
             let words = text(&value["error"], "message");
-            // The second call can fail for one reason that a new session mends.
+            // A resume that fails counts as a lost session, for which a new session is the remedy.
             let why = if id == SESSION && self.resume.is_some() { Cause::SessionLost } else { cause(words) };
             self.told.verdict = Some(Verdict::Bad(why, words.to_owned()));
             let said = self.closed().chain([Said::Over]).collect();
@@ -65,7 +67,8 @@ impl Acp {
             SESSION => {
                 let session = result["sessionId"].as_str().map(str::to_owned).or_else(|| self.resume.clone());
                 let session = session.unwrap_or_default();
-                // What was said before is told again on a resume, and is not this turn's.
+                // When a session is loaded, the program repeats what was said before, which does not belong
+                // to this turn.
                 (self.told.open, self.told.came) = (String::new(), 0);
                 self.told.text = None;
                 let prompt = json!([{"type": "text", "text": self.prompt}]);
@@ -95,12 +98,12 @@ impl Acp {
         self.closed().chain([Said::Over]).collect()
     }
 
-    /// What came in pieces is whole.
+    /// Completes what came in pieces: the thought, and the message.
     fn closed(&mut self) -> impl Iterator<Item = Said> + use<> {
         self.thought().into_iter().chain(self.told.closed())
     }
 
-    /// The thought that came in pieces until now, if there is one.
+    /// Completes the thought that came in pieces, if there is one.
     fn thought(&mut self) -> Option<Said> {
         let thought = std::mem::take(&mut self.thought);
         (!thought.is_empty()).then_some(Said::Thought(thought))
@@ -152,7 +155,8 @@ impl Acp {
     }
 }
 
-/// A tool's name: its id begins with it, twice, where it is gemini's own.
+/// Returns a tool's name. The ids of calls begin with it, twice: `write_file__write_file_...`. For an id of
+/// another form the call's kind is returned.
 fn name(call: &Value) -> String {
     let id = text(call, "toolCallId");
     match id.split_once("__") {
@@ -161,7 +165,7 @@ fn name(call: &Value) -> String {
     }
 }
 
-/// What a tool is called with, as far as it is told.
+/// Returns the arguments of a call, as far as the program reports them.
 fn args(call: &Value) -> Map<String, Value> {
     let told = ["title", "kind", "content", "locations", "rawInput"];
     told.iter().filter_map(|key| call.get(*key).map(|value| ((*key).to_owned(), value.clone()))).collect()
@@ -199,7 +203,7 @@ impl Talk for Acp {
         };
         let outcome = match option {
             Some(option) => json!({"outcome": "selected", "optionId": option}),
-            // What it does not offer can't be chosen; this refuses.
+            // The program offers no such option; `cancelled` refuses the call.
             None => json!({"outcome": "cancelled"}),
         };
         Answer { send: Form::Named.answer(&id, json!({ "outcome": outcome })), untold }

@@ -1,8 +1,9 @@
-//! `gemini`: stream-json lines where no tool waits for a person, `--acp` where the node is gated.
+//! `gemini`: stream-json lines if no tool waits for a person, or else `--acp`.
 //!
-//! `--skip-trust` keeps the branch's servers and hooks out, `GEMINI_CLI_TRUST_WORKSPACE` lets them in; a branch's `.env` and
-//! `.gemini/.env` are read with either, so a tree that has one is refused (`shut_out`). The program starts itself a
-//! second time and is then deaf to signals, unless `GEMINI_CLI_NO_RELAUNCH` says not to. Implements N9, N9a.
+//! `--skip-trust` keeps the branch's servers and hooks out, `GEMINI_CLI_TRUST_WORKSPACE` lets them in. With
+//! either, the program reads a branch's `.env` and `.gemini/.env`, so a tree that has one is refused
+//! (`shut_out`). The program starts itself a second time and then ignores signals, unless
+//! `GEMINI_CLI_NO_RELAUNCH` forbids it. Implements N9, N9a.
 
 mod acp;
 mod settings;
@@ -16,7 +17,7 @@ use super::call::{Call, Resume, Turn, args, temporary};
 use super::ending::of_status;
 use super::said::{Cause, Wait};
 
-/// The call for a turn. A session in a file goes on under a new name.
+/// Returns the call for a turn. A session that is resumed from a file gets a new name.
 pub fn turn(turn: &Turn) -> Call {
     let mut words = if turn.gated { args(["--acp"]) } else { args(["-o", "stream-json"]) };
     let mut env = vec![("GEMINI_CLI_NO_RELAUNCH", Some("true".into())), temporary(turn)];
@@ -37,7 +38,7 @@ pub fn turn(turn: &Turn) -> Call {
     }
     match turn.resume {
         Resume::New => {}
-        // In a conversation it is asked for by its name.
+        // With `--acp` the conversation asks for the session by its name.
         Resume::Id(_) if turn.gated => {}
         Resume::Id(id) => words.extend(args(["--resume", id])),
         Resume::File(file) => words.extend(["--session-file".into(), file.into()]),
@@ -57,7 +58,7 @@ pub fn turn(turn: &Turn) -> Call {
     }
 }
 
-/// Why a turn failed, by its message, which may hold the service's own answer.
+/// Returns why a turn failed, by its message, which may contain the service's own answer.
 fn cause(words: &str) -> Cause {
     let status = words.split("\"code\":").nth(1).and_then(|rest| {
         rest.trim_start().split(|c: char| !c.is_ascii_digit()).next().and_then(|code| code.parse().ok())
@@ -77,7 +78,8 @@ fn cause(words: &str) -> Cause {
     }
 }
 
-/// Why it ended without a last line: its exit status, which for an answer of the service is that modulo 256.
+/// Returns why the program ended without a last line, by its exit status; for an error of the service that is
+/// the HTTP status modulo 256.
 fn cause_of_exit(stderr: &str, code: i32) -> Cause {
     match code {
         41 => Cause::Login,

@@ -1,14 +1,15 @@
-//! Gemini's settings with our server in them. Comments are taken out, as gemini does.
+//! The user's settings of gemini with the flow's server added. Comments are removed first, as gemini does.
 
 use super::super::call::{TOOL_TIME, Tools};
 use serde_json::{Value, json};
 
-/// The text of a user's settings, and our server beside theirs; `None` where they are no JSON object.
+/// Returns the text of a user's settings with the flow's server among their servers; `None` if they are no
+/// JSON object.
 pub fn settings(known: &str, tools: &Tools) -> Option<String> {
     let mut all: Value = serde_json::from_str(&bare(known)).ok()?;
     let fields = all.as_object_mut()?;
     let servers = fields.entry("mcpServers").or_insert_with(|| json!({})).as_object_mut()?;
-    // It is asked about nowhere else: our own tools have gates of their own.
+    // `trust` lets the calls pass without a question: the flow's tools have gates of their own.
     let server = json!({"command": tools.program, "args": tools.args, "trust": true,
         "timeout": u64::try_from(TOOL_TIME.as_millis()).unwrap_or(u64::MAX)});
     servers.insert(tools.name.to_owned(), server);
@@ -18,7 +19,7 @@ pub fn settings(known: &str, tools: &Tools) -> Option<String> {
     serde_json::to_string_pretty(&all).ok()
 }
 
-/// A text without its comments.
+/// Returns a text without its comments.
 fn bare(text: &str) -> String {
     let (mut out, mut rest, mut quoted) = (String::with_capacity(text.len()), text, false);
     while let Some(next) = rest.chars().next() {
@@ -34,7 +35,7 @@ fn bare(text: &str) -> String {
                 rest = &rest[skipped..];
                 continue;
             }
-            // What is escaped ends no text.
+            // An escaped quote does not end a string.
             None if quoted && next == '\\' => rest.chars().take(2).map(char::len_utf8).sum(),
             None => next.len_utf8(),
         };

@@ -1,4 +1,4 @@
-//! The lines of `gemini -o stream-json`: text in pieces, which end where something else begins.
+//! The lines of `gemini -o stream-json`: a message comes in pieces, and ends when anything else begins.
 
 use super::super::Talk;
 use super::super::ending::{End, Ending, judge};
@@ -9,7 +9,7 @@ use super::{cause, cause_of_exit};
 use crate::contract::shown;
 use serde_json::Value;
 
-/// A conversation with it: one prompt, and lines.
+/// A conversation with `gemini`: one prompt, then its lines.
 #[derive(Debug)]
 pub struct Stream {
     prompt: String,
@@ -17,7 +17,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// One that begins with this prompt.
+    /// Returns a conversation that begins with this prompt.
     pub fn new(prompt: &str) -> Self {
         Self { prompt: prompt.to_owned(), told: Told::default() }
     }

@@ -1,7 +1,7 @@
 //! `flow approvals`, `approve`, `deny`, `modify`: calls that wait for a person.
 //!
-//! An approval is a question of the kernel that a node's turn asks, and its answer is the question's. Implements N8 (what a
-//! person does).
+//! An approval is a question of the kernel that a node's turn asks, and the answer to the question is the
+//! decision. Implements N8 (what a person does).
 
 use super::NodeName;
 use crate::app::change::Change;
@@ -26,11 +26,11 @@ pub struct Approval {
     pub node: NodeId,
     /// The question.
     pub asked: Asked,
-    /// The call that it is about, as it stands there; `None` where it is about none.
+    /// The call that the question is about, as its commit holds it; `None` where it is about no call.
     pub tool: Option<Value>,
 }
 
-/// What waits for a person, of one flow or of all, the oldest first.
+/// Returns the questions that wait for a person, of one flow or of all, the oldest first.
 pub fn list(change: &Change<'_>, flow: Option<&str>) -> Result<Vec<Approval>, AppError> {
     change.flows(|flows, _| {
         let only = flow.map(|name| flows.named(name)).transpose()?.map(|kept| kept.id);
@@ -38,7 +38,7 @@ pub fn list(change: &Change<'_>, flow: Option<&str>) -> Result<Vec<Approval>, Ap
     })
 }
 
-/// The same, for who reads already.
+/// Does what [`list`] does, for a caller that reads flows already.
 pub(in crate::app) fn waiting(
     flows: &Flows<'_, '_>,
     only: Option<RunId>,
@@ -63,24 +63,24 @@ pub(in crate::app) fn waiting(
     Ok(found)
 }
 
-/// What a person says to a call.
+/// What a person decides about a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision<'a> {
-    /// It is made.
+    /// The call is made; the text goes with the answer.
     Approve(&'a str),
-    /// It is not.
+    /// The call is not made; the text goes with the answer.
     Deny(&'a str),
-    /// It is made with these arguments.
+    /// The call is made with these arguments instead of its own.
     Modify(Map<String, Value>),
 }
 
-/// The arguments that are wanted, as they were typed.
+/// Reads the arguments that a person wants, as they were typed: a JSON object.
 pub fn wanted(args: &str) -> Result<Map<String, Value>, AppError> {
     serde_json::from_str(args)
         .map_err(|why| Misuse::Flow(format!("the arguments are no JSON object: {why}")).into())
 }
 
-/// Resolves an approval.
+/// Answers the question of an approval with a decision.
 pub fn resolve(
     change: &Change<'_>,
     id: MessageId,
@@ -99,7 +99,7 @@ pub fn resolve(
     answer(change, OsStr::new(&id), Choice::Named(choice), said, None)
 }
 
-/// The node that asks, as a person names it.
+/// Returns the name by which a person knows the node that asks.
 pub fn name_of(approval: &Approval) -> NodeName<'_> {
     let config = approval.kept.flow.nodes.get(&approval.node).map(|file| &file.config);
     let node = config.map_or("", |config| config.called());

@@ -1,7 +1,8 @@
-//! `flow new`, `flow node`, `flow edge`: what a flow is made of.
+//! `flow new`, `flow node`, `flow edge`: the verbs that make and change a flow and its parts.
 //!
-//! A flow is refused before anything is written where its nodes could never have a turn: without a first commit, without
-//! trust, or where the trusted commands have no `turn` and no `route`. Implements N2 (making), N2a (what `new` refuses).
+//! A flow whose nodes could never have a turn is refused before anything is written: where there is no first
+//! commit, no trust, or no `turn` or no `route` among the trusted commands. Implements N2 (making), N2a (what
+//! `new` refuses).
 
 use super::{NodeName, found};
 use crate::app::change::Change;
@@ -25,22 +26,22 @@ use std::ffi::OsStr;
 use std::str::FromStr;
 use uuid::Uuid;
 
-/// A flow that is asked for.
+/// A flow as a user asks for it.
 #[derive(Debug)]
 pub struct Wanted<'a> {
-    /// What it is called.
+    /// The flow's name, if the user gave one.
     pub name: Option<&'a str>,
     /// Whether its orchestrator goes on by itself.
     pub mode: Mode,
     /// What its turns may change.
     pub global_mode: GlobalMode,
-    /// The commit that its nodes begin at.
+    /// The commit that its nodes' branches begin at; `None` for HEAD.
     pub base: Option<&'a OsStr>,
-    /// The folder that their turns start in.
+    /// The folder that its turns start in, below the top of the slot.
     pub folder: Option<&'a str>,
 }
 
-/// A word of an enumeration, as it was typed.
+/// Reads a word of an enumeration, as it was typed.
 pub fn word<T: FromStr>(text: &str) -> Result<T, AppError>
 where
     T::Err: ToString,
@@ -48,7 +49,7 @@ where
     text.parse::<T>().map_err(|why| Misuse::Flow(why.to_string()).into())
 }
 
-/// An id of a flow's part, as it was typed.
+/// Reads the id of a part of a flow, as it was typed.
 pub fn id<T: FromStr>(text: &str) -> Result<T, AppError>
 where
     T::Err: ToString,
@@ -56,7 +57,7 @@ where
     word(text)
 }
 
-/// `flow new`.
+/// Makes a flow: `flow new`.
 pub fn new(change: &Change<'_>, wanted: &Wanted<'_>) -> Result<Kept, AppError> {
     let session = change.session;
     session.require_trust(&change.settings)?;
@@ -84,11 +85,11 @@ fn head(change: &Change<'_>, name: &str) -> Result<ObjectId, AppError> {
     })
 }
 
-/// Refuses where turns would have no command.
+/// Fails where a turn would find no command `turn` or no command `route`.
 fn has_turns(change: &Change<'_>, base: ObjectId) -> Result<(), AppError> {
     let interrupt = Interrupt::never()?;
     let runner = change.session.runner(&change.settings, &interrupt, &Silent)?;
-    // In a clone that is new, what a remote's trusted branch has is not known here yet.
+    // In a new clone, what a remote's trusted branch holds is not known yet.
     runner.store.refresh()?;
     let tip = Tip::from(runner.store.read_commit(base)?);
     let mut missing = Vec::new();
@@ -105,7 +106,7 @@ fn has_turns(change: &Change<'_>, base: ObjectId) -> Result<(), AppError> {
     if missing.is_empty() { Ok(()) } else { Err(AppError::NoTurns(missing)) }
 }
 
-/// `flow node add`.
+/// Adds a node to a flow: `flow node add`.
 pub fn add_node(change: &Change<'_>, flow: &str, spec: &NodeSpec) -> Result<(Kept, NodeId), AppError> {
     let id = spec.id.unwrap_or_else(|| NodeId(Uuid::new_v4()));
     change.flows(|flows, by| {
@@ -118,7 +119,7 @@ pub fn add_node(change: &Change<'_>, flow: &str, spec: &NodeSpec) -> Result<(Kep
     })
 }
 
-/// `flow node set`.
+/// Changes a node: `flow node set`.
 pub fn set_node(
     change: &Change<'_>,
     name: NodeName<'_>,
@@ -136,13 +137,13 @@ pub fn set_node(
 pub struct Joined<'a> {
     /// Whether work goes both ways.
     pub both_ways: Option<bool>,
-    /// What it is for.
+    /// What the edge is for.
     pub edge_type: Option<EdgeType>,
-    /// What it says.
+    /// The edge's label.
     pub label: Option<&'a str>,
 }
 
-/// `flow edge add`.
+/// Adds an edge between two nodes: `flow edge add`.
 pub fn add_edge(
     change: &Change<'_>,
     flow: &str,
@@ -167,7 +168,7 @@ pub fn add_edge(
     })
 }
 
-/// `flow edge set`: what is not said stays.
+/// Changes an edge: `flow edge set`. What `said` leaves out stays.
 pub fn set_edge(
     change: &Change<'_>,
     flow: &str,
@@ -192,7 +193,7 @@ pub fn set_edge(
     })
 }
 
-/// `flow edge remove`.
+/// Removes an edge: `flow edge remove`.
 pub fn remove_edge(change: &Change<'_>, flow: &str, id: EdgeId) -> Result<Kept, AppError> {
     change.flows(|flows, by| {
         let remove = |_: &Kept| -> Result<_, FlowError> { Ok(vec![Mutation::RemoveEdge(id)]) };

@@ -1,7 +1,8 @@
-//! `flow events`, `flow artifacts`, and the state of a flow: its projection, kept in the data folder.
+//! `flow events`, `flow artifacts`, and the state of a flow: all are read from the flow's projection, which
+//! is kept in the data folder.
 //!
-//! Reading projects: what is new is appended first, by whichever process comes by. With `--follow` each event is told as it
-//! comes. Implements N13 (reading).
+//! Whichever process reads appends what is new to the projection first. With `--follow` each event is shown
+//! as it comes. Implements N13 (reading).
 
 use super::data_dir;
 use crate::app::config::Flags;
@@ -20,7 +21,7 @@ use crate::supervisor::interrupt::Interrupt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Between two looks of who follows.
+/// How long a reader that follows waits between two looks.
 const LOOK: Duration = Duration::from_millis(250);
 /// How much of a log is read at once, in bytes.
 const PIECE: u64 = 4 << 20;
@@ -31,7 +32,7 @@ pub struct Reading<'a> {
     project: Project<'a>,
 }
 
-/// The settings of these verbs.
+/// Reads the settings of these verbs, and mends what an earlier process left.
 pub fn settings(session: &Session, remote: Option<String>) -> Result<Settings, AppError> {
     let settings = session.settings(&Flags { remote, ..Flags::default() })?;
     mend::all(session);
@@ -39,7 +40,7 @@ pub fn settings(session: &Session, remote: Option<String>) -> Result<Settings, A
 }
 
 impl<'a> Reading<'a> {
-    /// The flow that is meant, by name or id.
+    /// Opens the flow of this name or id.
     pub fn open(
         session: &'a Session,
         runner: &'a Runner<'a>,
@@ -51,7 +52,7 @@ impl<'a> Reading<'a> {
         Ok(Self { session, project: Project::new(runner, kept.id, data_dir(session, data)) })
     }
 
-    /// The state of the flow of this id, as its events make it.
+    /// Returns the state of the flow of this id, as its events make it.
     pub fn state_of(session: &Session, flags: &Flags, flow: RunId) -> Result<Option<Run>, AppError> {
         let settings = session.settings(flags)?;
         let interrupt = Interrupt::never()?;
@@ -61,7 +62,7 @@ impl<'a> Reading<'a> {
         reading.state()
     }
 
-    /// Brings the projection up to date, and gives the run's state.
+    /// Brings the projection up to date, and returns the flow's state.
     pub fn state(&self) -> Result<Option<Run>, AppError> {
         Ok(self.updated()?.run)
     }
@@ -74,7 +75,8 @@ impl<'a> Reading<'a> {
         Ok(updated)
     }
 
-    /// The same, with every file of it made anew that is missing.
+    /// Does what [`Reading::state`] does, after asking a remote for what is new, and makes the file of each
+    /// artifact again where it is missing.
     pub fn whole(&self) -> Result<Option<Run>, AppError> {
         self.project.hear()?;
         let run = self.state()?;
@@ -84,7 +86,8 @@ impl<'a> Reading<'a> {
         Ok(run)
     }
 
-    /// Tells all events of the log, then, where that is wanted, those that come until a signal or the reader's end stops it.
+    /// Passes all events of the log to `tell`, then with `follow` each that comes, until a signal comes or
+    /// the reader is gone.
     pub fn each(
         &self,
         follow: bool,
@@ -104,7 +107,7 @@ impl<'a> Reading<'a> {
                 }
                 read += whole as u64;
                 for line in lines[..whole].split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
-                    // A later version's line is passed by.
+                    // A line that a later version wrote is passed over.
                     if let Ok(event) = serde_json::from_slice(line)
                         && !tell(event)
                     {
@@ -124,7 +127,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// A piece of the log; longer where one line is.
+    /// Reads a piece of the log from this byte on; a longer one where a single line is longer.
     fn lines(&self, from: u64) -> Result<Vec<u8>, AppError> {
         let path = folder::path(&self.project.data, self.project.id).join(folder::EVENTS);
         let failed = |error| AppError::from(crate::flow::project::ProjectError::Folder(error));

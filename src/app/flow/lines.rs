@@ -15,7 +15,7 @@ use crate::protocol::inbox::MessageId;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A flow.
+/// A flow as programs read it.
 #[derive(Serialize)]
 pub struct FlowLine<'a> {
     schema: &'static str,
@@ -30,18 +30,18 @@ pub struct FlowLine<'a> {
     #[serde(rename = "ref")]
     name_of_ref: &'a str,
     problem: Option<String>,
-    /// Its state as its events make it, where that was asked for.
+    /// The state that the flow's events make, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<Run>,
 }
 
 impl<'a> FlowLine<'a> {
-    /// The same with the flow's state.
+    /// Adds the flow's state to the line.
     pub fn with(self, run: Option<Run>) -> Self {
         Self { run, ..self }
     }
 
-    /// The line of what is in a flow's place.
+    /// Makes the line of a ref: of the flow in it, or of the reason why it can't be read.
     pub fn of(name_of_ref: &'a str, read: Result<&'a Kept, String>) -> Self {
         let (kept, problem) = (read.as_ref().ok(), read.as_ref().err().cloned());
         let run = kept.map(|kept| &kept.flow.run);
@@ -62,7 +62,7 @@ impl<'a> FlowLine<'a> {
     }
 }
 
-/// What a verb made of a flow.
+/// A flow that a verb changed, as programs read it.
 #[derive(Serialize)]
 pub struct ChangeLine<'a> {
     schema: &'static str,
@@ -85,7 +85,7 @@ struct NodeLine<'a> {
 }
 
 impl<'a> ChangeLine<'a> {
-    /// The flow as it is now, with the node or edge that the verb was about.
+    /// Makes the line of a flow as it is now, with the node or edge that the verb was about.
     pub fn of(kept: &'a Kept, node: Option<NodeId>, edge: Option<EdgeId>) -> Self {
         let run = &kept.flow.run;
         let node = node.and_then(|id| {
@@ -106,7 +106,7 @@ impl<'a> ChangeLine<'a> {
     }
 }
 
-/// A call that waits for a person.
+/// A call that waits for a person, as programs read it.
 #[derive(Serialize)]
 pub struct ApprovalLine<'a> {
     schema: &'static str,
@@ -122,7 +122,7 @@ pub struct ApprovalLine<'a> {
 }
 
 impl<'a> ApprovalLine<'a> {
-    /// The line of one.
+    /// Makes the line of an approval.
     pub fn of(approval: &'a Approval) -> Self {
         let question = &approval.asked.question;
         Self {
@@ -140,7 +140,7 @@ impl<'a> ApprovalLine<'a> {
     }
 }
 
-/// A template.
+/// A template as programs read it.
 #[derive(Serialize)]
 pub struct TemplateLine<'a> {
     schema: &'static str,
@@ -150,7 +150,7 @@ pub struct TemplateLine<'a> {
 }
 
 impl<'a> TemplateLine<'a> {
-    /// The line of one.
+    /// Makes the line of a template.
     pub fn of(template: &'a Template) -> Self {
         Self {
             schema: "aynig.template/1",

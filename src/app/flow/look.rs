@@ -1,6 +1,7 @@
-//! `flow list` and `flow show`: what there is, read from refs as they are now.
+//! `flow list` and `flow show`: the flows and their nodes, read from refs as they are now.
 //!
-//! What is no flow is listed with why, and hides no other. Implements N3 (what a node does), N2 (looking).
+//! A ref that holds no flow is listed with the reason, and hides no other. Implements N3 (what a node does),
+//! N2 (looking).
 
 use crate::app::AppError;
 use crate::app::config::Flags;
@@ -24,15 +25,15 @@ use crate::supervisor::interrupt::Interrupt;
 pub struct NodeView {
     /// Its id.
     pub id: NodeId,
-    /// What the flow says of it.
+    /// The node's file in the flow.
     pub file: NodeFile,
-    /// What it does.
+    /// What the node is doing.
     pub status: NodeStatus,
-    /// Its head in a few words; `None` where its branch is gone.
+    /// The first line of its head's message; `None` where its branch is gone.
     pub summary: Option<String>,
     /// How many messages wait for it.
     pub waiting: usize,
-    /// What it asks, and whether that is to have a call of a tool allowed.
+    /// The questions that it asks; true for one that is to have a call of a tool allowed.
     pub asks: Vec<(Asked, bool)>,
     /// Whether its branch is held by the flow.
     pub held: bool,
@@ -62,17 +63,17 @@ fn look<T>(
     })
 }
 
-/// All flows, by their creation.
+/// Returns all flows, in the order of their creation.
 pub fn list(session: &Session, flags: &Flags) -> Result<Vec<Listed>, AppError> {
     look(session, flags, |runner| Flows::new(runner).all())
 }
 
-/// One flow.
+/// Returns one flow with its nodes.
 pub fn show(session: &Session, flags: &Flags, name: &str) -> Result<FlowView, AppError> {
     look(session, flags, |runner| view(runner, Flows::new(runner).named(name)?))
 }
 
-/// A flow with its nodes as they are now.
+/// Looks at the nodes of a flow as they are now.
 pub fn view(runner: &Runner<'_>, kept: Kept) -> Result<FlowView, FlowError> {
     let open = runner.open_questions(None)?;
     let inbox = runner.store.scan(&format!("refs/aynig/inbox/flow/{}/", kept.flow.run.slug))?;
@@ -99,7 +100,8 @@ pub fn view(runner: &Runner<'_>, kept: Kept) -> Result<FlowView, FlowError> {
     Ok(FlowView { kept, nodes })
 }
 
-/// Whether a question is to have a call of a tool allowed: a person approves or denies it, and answers any other.
+/// True where a question is to have a call of a tool allowed: a person approves or denies such a question,
+/// and answers any other.
 fn is_call(runner: &Runner<'_>, asked: &Asked) -> Result<bool, FlowError> {
     let commit = runner.store.read_commit(asked.commit)?;
     let said = Message::parse(&commit.message);

@@ -1,7 +1,7 @@
-//! `flow`: what its verbs do, each in a file of its own.
+//! The verbs of `flow`, each group in a file of its own.
 //!
-//! Each begins as a [`Change`] does, or looks with a reader; what they are given are values, and the server calls the
-//! same functions as the command line. Implements N2, N5, N13 (verbs).
+//! A verb begins as a [`Change`] does, or only looks with a reader. Verbs take values, so that the server
+//! calls the same functions as the command line. Implements N2, N5, N13 (verbs).
 
 pub mod approvals;
 pub mod build;
@@ -37,7 +37,7 @@ pub struct NodeName<'a> {
 }
 
 impl Change<'_> {
-    /// Does something about flows.
+    /// Calls `work` with the flows, and with the user or run that acts on them.
     pub(in crate::app) fn flows<T>(
         &self,
         work: impl FnOnce(&Flows<'_, '_>, &Holder) -> Result<T, FlowError>,
@@ -56,21 +56,22 @@ impl Change<'_> {
     }
 }
 
-/// The flow and the node that are meant.
+/// Finds the flow and the node that a name means.
 pub(in crate::app) fn found(flows: &Flows<'_, '_>, name: NodeName<'_>) -> Result<(Kept, NodeId), FlowError> {
     let kept = flows.named(name.flow)?;
     let node = kept.flow.named(name.node)?;
     Ok((kept, node))
 }
 
-/// The data folder: `--data-dir`, else `aynig.dataDir`, else `aynig/data` in the common Git directory.
+/// Returns the data folder: `--data-dir`, else `aynig.dataDir`, else `aynig/data` in the common Git
+/// directory.
 pub fn data_dir(session: &Session, named: Option<PathBuf>) -> PathBuf {
     let configured = || session.config.get("dataDir").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let dir = named.or_else(configured).unwrap_or_else(|| session.repo.aynig_dir().join("data"));
     std::path::absolute(&dir).unwrap_or(dir)
 }
 
-/// How far flows go without a person: `aynig.flowHops`, `aynig.stallTurns`.
+/// Returns how far flows go without a person: `aynig.flowHops`, `aynig.stallTurns`.
 pub fn limits(session: &Session, settings: &Settings) -> Result<Limits, AppError> {
     let stall = session.config.number("stallTurns", crate::contract::stall::LIMIT.into())?;
     Ok(Limits { hops: settings.flow_hops, stall: u32::try_from(stall).unwrap_or(u32::MAX) })

@@ -1,9 +1,11 @@
-//! `flow rm`: a flow or a node goes, with its branches and all that waits for it.
+//! `flow rm`: removes a flow or a node, with its branches and all that waits for it.
 //!
-//! In this order, so that a kill anywhere leaves a flow that is stopped, and the same verb goes on from there: the flow or
-//! the node is stopped; its turns are ended, what they ask is denied; what waits for it goes, pauses of its branches alone,
-//! its branches; what turns left; the flow's folder of data; and last of all what names them. A branch goes only where it was made for
-//! this flow, no other flow names it, and it is checked out nowhere. Implements N2a (`rm`).
+//! The steps come in this order, so that a kill at any point leaves a flow that is stopped, and the same verb
+//! goes on from there: the flow or the node is stopped; what its nodes ask is denied; their turns are ended;
+//! then go, for each node, the messages that wait for it, its questions, the pauses of its branch alone, and
+//! its branch; then what turns left; then the flow's folder of data; and last of all the flow or the node
+//! itself, which names all these. A branch is removed only if it was made for this flow, no other flow names
+//! it, and it is checked out nowhere. Implements N2a (`rm`).
 
 use super::data_dir;
 use super::say::branch_of;
@@ -26,19 +28,19 @@ use crate::store::{RefName, StoreError, remove_tree, swap, worktrees};
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsStr;
 
-/// How often a branch that goes on moving is ended again.
+/// How often the removal of a branch is tried; its turns are ended again after each try that found it moved.
 const TRIES: usize = 5;
 
 /// What was removed.
 #[derive(Debug)]
 pub struct Removed {
-    /// The flow, as it was last.
+    /// The flow as it was last.
     pub kept: Kept,
-    /// The branches that went.
+    /// The branches that were removed.
     pub branches: Vec<RefName>,
     /// The branches that stay, and why.
     pub left: Vec<(RefName, Left)>,
-    /// How many messages went.
+    /// How many messages were removed.
     pub messages: usize,
     /// What became of the turns that ran.
     pub ended: EndedRuns,
@@ -68,7 +70,7 @@ pub fn remove(
     let nodes: Vec<NodeId> = only.map_or_else(|| kept.flow.nodes.keys().copied().collect(), |one| vec![one]);
     refuse_checked_out(change, &kept, &nodes)?;
     let kept = stop(change, &kept, only)?;
-    // Those that came since are no less the flow's.
+    // Nodes that were added in the meantime are removed too.
     let nodes: Vec<NodeId> = only.map_or_else(|| kept.flow.nodes.keys().copied().collect(), |one| vec![one]);
     let mut removed =
         Removed { kept, branches: Vec::new(), left: Vec::new(), messages: 0, ended: EndedRuns::default() };
@@ -115,7 +117,7 @@ fn stop(change: &Change<'_>, kept: &Kept, only: Option<NodeId>) -> Result<Kept, 
     })
 }
 
-/// A branch that is taken away under a working tree leaves that without a commit.
+/// Refuses where a branch is checked out: to delete it would leave its working tree without a commit.
 fn refuse_checked_out(change: &Change<'_>, kept: &Kept, nodes: &[NodeId]) -> Result<(), AppError> {
     if change.settings.remote.is_some() {
         return Ok(());
@@ -131,14 +133,14 @@ fn refuse_checked_out(change: &Change<'_>, kept: &Kept, nodes: &[NodeId]) -> Res
     Ok(())
 }
 
-/// Denies what a node asks.
+/// Denies the questions that a node asks.
 fn deny(change: &Change<'_>, kept: &Kept, node: NodeId) -> Result<(), AppError> {
     let Ok(branch) = branch_of(kept, node) else { return Ok(()) };
     let open = change.talk(|runner| runner.open_questions(Some(&branch)))?;
     for (asked, _) in open {
         let id = asked.question.id.to_string();
         let said = answer(change, OsStr::new(&id), Choice::No, "the node was removed", None);
-        // One without a no goes with its run.
+        // A question without a choice that means no is removed with its run.
         if let Err(error) = said {
             change.session.warn(Warning::Failed(error));
         }
@@ -146,7 +148,7 @@ fn deny(change: &Change<'_>, kept: &Kept, node: NodeId) -> Result<(), AppError> 
     Ok(())
 }
 
-/// Takes away what a node has outside of the flow.
+/// Removes what a node has outside of the flow.
 fn remove_node(
     change: &Change<'_>,
     node: NodeId,
@@ -193,12 +195,12 @@ fn is_left(flows: &Flows<'_, '_>, kept: &Kept, branch: &RefName) -> Result<Optio
     Ok(is_shared.then_some(Left::Shared))
 }
 
-/// Takes away the questions of a branch whose runs are over.
+/// Removes the questions of a branch, whose runs are over by now.
 fn unask(flows: &Flows<'_, '_>, branch: &RefName) -> Result<(), FlowError> {
     let (store, by) = (&*flows.runner.store, flows.runner.signature());
     for (name, commit) in store.scan(&String::from_utf8_lossy(ASKED))? {
         let read = match store.read_commit(commit) {
-            // What is no commit is no question of this branch's.
+            // An object that is no commit is no question of this branch.
             Err(StoreError::Object { .. }) => continue,
             read => read?,
         };
@@ -212,7 +214,7 @@ fn unask(flows: &Flows<'_, '_>, branch: &RefName) -> Result<(), FlowError> {
     Ok(())
 }
 
-/// Takes away the pauses that hold this branch alone.
+/// Removes the pauses that hold this branch alone.
 fn unpause(flows: &Flows<'_, '_>, branch: &RefName) -> Result<(), FlowError> {
     for paused in flows.runner.pauses()? {
         let only = paused.pause.patterns.iter().all(|pattern| pattern.as_bytes() == branch.short());
@@ -223,7 +225,7 @@ fn unpause(flows: &Flows<'_, '_>, branch: &RefName) -> Result<(), FlowError> {
     Ok(())
 }
 
-/// Takes a branch away as it is now; false where it moved meanwhile.
+/// Deletes a branch as it is now. Returns false where a run holds it, or where it moved meanwhile.
 fn delete_branch(flows: &Flows<'_, '_>, branch: &RefName) -> Result<bool, FlowError> {
     let runner = flows.runner;
     let Some(tip) = runner.fresh_tip(branch)? else { return Ok(true) };

@@ -1,6 +1,7 @@
 //! `flow route`: the command of the state `route`, run for a node's branch when its turn is over.
 //!
-//! What was sent is heard where that may be: the runner of this run starts it once the run is over. Implements N5.
+//! Messages that the command sends are answered where that may be now: the runner of this run starts their
+//! branches' chains once the run is over. Implements N5.
 
 use super::limits;
 use crate::app::change::Change;
@@ -13,15 +14,15 @@ use crate::runner::Silent;
 use crate::runner::talk::TalkError;
 use crate::supervisor::interrupt::Interrupt;
 
-/// When that is tried again which may pass, in seconds.
+/// After how many seconds a failure that may pass is tried again.
 const LATER: u64 = 15;
 
-/// Declares the same once more, for later.
+/// Declares the same state once more, for later.
 fn later(why: &str) -> Result<Routed, AppError> {
     Ok(Routed { declaration: again(why, NotBefore::In(LATER))?, sent: Vec::new() })
 }
 
-/// Does what follows from the turn that the run which we are inside of answers.
+/// Does what follows from the turn that the run around this process answers.
 pub fn route(change: &Change<'_>) -> Result<Routed, AppError> {
     let outside = || AppError::Talk { error: Box::new(TalkError::Outside), remote: None };
     let inside = change.inside.as_ref().ok_or_else(outside)?;
@@ -31,7 +32,7 @@ pub fn route(change: &Change<'_>) -> Result<Routed, AppError> {
     let interrupt = Interrupt::never()?;
     let runner = change.session.runner(&change.settings, &interrupt, &Silent)?;
     let done = match routed(&runner, inside, trigger, limits).map_err(AppError::from) {
-        // What may pass is no reason to give up on what others wait for.
+        // A failure that may pass is no reason to give up what other nodes wait for.
         Err(error) if matches!(Exit::from(&error), Exit::Later | Exit::Held) => later(&error.to_string())?,
         done => done?,
     };

@@ -1,8 +1,8 @@
 //! `flow send`, `flow interrupt`, `flow reset`: what a node is told.
 //!
-//! What is said to a node that runs waits for its next turn; an interrupt ends the one that runs, and its text is the next
-//! one. The bare interrupt of a node that does not run is refused: there is nothing to end. Implements N4 (what a turn is
-//! told), N12 (interrupt, reset).
+//! A message to a node that runs waits for its next turn. An interrupt ends the turn that runs, and its text
+//! is the next one. An interrupt without a text is refused for a node that does not run: there is nothing to
+//! end. Implements N4 (what a turn is told), N12 (interrupt, reset).
 
 use super::{NodeName, found};
 use crate::app::change::Change;
@@ -24,13 +24,14 @@ pub struct Said {
     pub kept: Kept,
     /// The node.
     pub node: NodeId,
-    /// The message; `None` where the turn was only ended.
+    /// The message that was sent; `None` where the turn was only ended.
     pub sent: Option<Sent>,
     /// What became of the turn that ran; `None` where nothing was ended.
     pub ended: Option<EndedRuns>,
 }
 
-/// The branch of a node that is there.
+/// Returns the branch of a node. Fails where the flow has no such node, or where its branch is not in the
+/// flow's own folder.
 pub(super) fn branch_of(kept: &Kept, node: NodeId) -> Result<RefName, FlowError> {
     let file = kept.flow.nodes.get(&node).filter(|file| crate::flow::nodes::owns(&kept.flow, file));
     let named = || kept.branch(node).unwrap_or_else(|| RefName::branch(node.to_string()));
@@ -46,7 +47,7 @@ fn text(text: &str) -> Result<String, AppError> {
     Ok(text.to_owned())
 }
 
-/// `flow send`.
+/// Sends a message to a node: `flow send`.
 pub fn send(
     change: &Change<'_>,
     name: NodeName<'_>,
@@ -73,7 +74,8 @@ fn say(
     })
 }
 
-/// `flow interrupt`. A text to a node that does not run is a message as any.
+/// Ends the turn of a node: `flow interrupt`. A text to a node that does not run is sent as an ordinary
+/// message.
 pub fn interrupt(
     change: &Change<'_>,
     name: NodeName<'_>,
@@ -97,7 +99,7 @@ pub fn interrupt(
         }
         (Some(run), false) => {
             let said = say(change, name, Kind::INTERRUPT, &said, id)?;
-            // What it was told stays: it is the next turn, however this one ends.
+            // The message stays: it is the next turn, however this one ends.
             let ended = end_asked(change, vec![(run, None)], None, signals)?;
             Ok(Said { ended: Some(ended), ..said })
         }
@@ -111,11 +113,12 @@ pub struct Reset {
     pub kept: Kept,
     /// The node.
     pub node: NodeId,
-    /// What had waited.
+    /// The messages that had waited.
     pub dropped: Vec<Waiting>,
 }
 
-/// `flow reset`: a turn that runs goes on, and what it leaves is not gone on with.
+/// Drops the messages that wait for a node, and has its next turn begin a new session: `flow reset`. A turn
+/// that runs goes on, but no later turn continues its session.
 pub fn reset(change: &Change<'_>, name: NodeName<'_>) -> Result<Reset, AppError> {
     change.flows(|flows, by| {
         let (kept, node) = found(flows, name)?;

@@ -1,9 +1,10 @@
 //! `flow pause`, `resume`, `stop`, `start`, `mode`, `set`: what a flow may do.
 //!
-//! The flow's commit comes first: from then on nothing is started on its nodes' branches. Then the turns that run are asked to
-//! end, and canceled after the kill grace. Going on is the other way round only in that nothing has to be asked for again: what
-//! waits is delivered, what was declared is dispatched. A node that went in a circle is set idle, and judged from there.
-//! Implements N10 (going on in AUTO), N11 (resuming), N12.
+//! The flow's commit is written first: from then on nothing is started on its nodes' branches. Then the turns
+//! that run are asked to end, and canceled after the kill grace. To go on, nothing has to be asked for again:
+//! messages that wait are delivered, and states that were declared are dispatched. A node that went in a
+//! circle is set idle, and circles are counted anew from there. Implements N10 (going on in AUTO), N11
+//! (resuming), N12.
 
 use super::say::branch_of;
 use super::{NodeName, found};
@@ -20,17 +21,17 @@ use crate::supervisor::interrupt::Interrupt;
 /// What is wanted of a flow.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// What it shall do.
+    /// The status that the flow is to have.
     pub status: Option<RunStatus>,
     /// Whether its orchestrator goes on by itself.
     pub mode: Option<Mode>,
     /// What its turns may change.
     pub global_mode: Option<GlobalMode>,
-    /// How it ended.
+    /// How the flow ended, in words.
     pub summary: Option<String>,
 }
 
-/// What became of it.
+/// What came of steering a flow.
 #[derive(Debug)]
 pub struct Steered {
     /// The flow.
@@ -85,9 +86,9 @@ pub(super) fn end_turns(
     let runs = change.flows(|flows, _| {
         let mut runs = Vec::new();
         for node in nodes {
-            // A file that names another's branch ends nothing there.
+            // A node whose file names a branch outside of the flow's folder ends nothing there.
             let Ok(branch) = branch_of(kept, *node) else { continue };
-            // Who says it from inside a turn ends that by itself.
+            // A turn that this verb is called from is left to end by itself.
             if own != Some(&branch) {
                 runs.extend(flows.runner.run_on(&branch)?);
             }
@@ -97,7 +98,8 @@ pub(super) fn end_turns(
     end_runs(change, runs, None, signals)
 }
 
-/// The branches of a running flow that may have something to do; `resumes`: those that waited for a person go on.
+/// Lets the nodes of a running flow go on, with `resumes` also those that waited for a person. Returns the
+/// branches that may have something to do.
 fn go_on(change: &Change<'_>, kept: &Kept, resumes: bool) -> Result<Vec<RefName>, AppError> {
     change.flows(|flows, _| {
         let mut ready = Vec::new();
@@ -113,7 +115,7 @@ fn go_on(change: &Change<'_>, kept: &Kept, resumes: bool) -> Result<Vec<RefName>
     })
 }
 
-/// `flow stop` of one node, and `flow start`.
+/// Stops one node (`flow stop`), or lets it go on again (`flow start`).
 pub fn hold(
     change: &Change<'_>,
     name: NodeName<'_>,

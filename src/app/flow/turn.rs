@@ -1,7 +1,7 @@
 //! `flow turn`: the command of the state `turn`, run in a node's slot.
 //!
-//! What the account says of programs, and what this process was started with, are read here and handed down as values.
-//! Implements N4 (the command), N9 (`aynig.provider.*`).
+//! This module reads what the account's configuration says of programs, and what this process was started
+//! with, and hands both down as values. Implements N4 (the command), N9 (`aynig.provider.*`).
 
 use crate::agents::custom::Protocol;
 use crate::app::AppError;
@@ -22,12 +22,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The folder of a turn, in its run's.
+/// The folder of a turn, below its run's folder.
 const FOLDER: &str = "turn";
-/// What is temporary of it, in there.
+/// The folder for a turn's temporary files, below the turn's own.
 const TEMPORARY: &str = "tmp";
 
-/// The folder of a slot that turns start in, reached through no link; one that is not there is made.
+/// Returns the folder of a slot that turns start in, which is reached through no link, and made where it is
+/// missing.
 fn start(slot: &Path, folder: Option<&str>) -> Result<PathBuf, AppError> {
     let Some(folder) = folder else { return Ok(slot.to_owned()) };
     let place = slot.join(folder);
@@ -38,23 +39,24 @@ fn start(slot: &Path, folder: Option<&str>) -> Result<PathBuf, AppError> {
     Ok(place)
 }
 
-/// What all that a turn starts is told of its sandbox.
+/// Returns the variables that tell everything a turn starts of its sandbox.
 fn confined(sandbox: &Sandbox, tmp: &Path) -> Vec<(OsString, OsString)> {
     let Some(name) = sandbox.name() else { return Vec::new() };
     let mut told: Vec<(OsString, OsString)> = vec![("AYNIG_SANDBOX".into(), name.into())];
     told.extend(["TMPDIR", "TMP", "TEMP"].map(|name| (name.into(), tmp.into())));
     if let Sandbox::Strict(..) = sandbox {
-        // The account's own is not to be read, and Git fails where it can't.
+        // The account's own configuration can't be read there, and Git fails where it can't read it.
         told.push(("GIT_CONFIG_GLOBAL".into(), "/dev/null".into()));
     }
     told
 }
 
-/// Has the turn of the run that we are inside of, until it ends or a signal comes.
+/// Takes the turn of the run that this process is inside of, until it ends or a signal comes.
 pub fn turn(change: &Change<'_>, interrupt: &Interrupt) -> Result<Ended, AppError> {
     let outside = || AppError::Talk { error: Box::new(TalkError::Outside), remote: None };
     let inside = change.inside.as_ref().ok_or_else(outside)?;
-    // What is confined writes to the slot's registration: no Git that is asked meanwhile is led by that.
+    // Confined programs can write to the slot's registration, so no Git that is asked meanwhile may go by
+    // that.
     let apart = match change.settings.sandbox {
         Sandbox::Off => None,
         Sandbox::Write(_) | Sandbox::Strict(..) => {
@@ -78,13 +80,13 @@ pub fn turn(change: &Change<'_>, interrupt: &Interrupt) -> Result<Ended, AppErro
         }
         env
     };
-    // A key that the account gives the provider's program is that program's alone.
+    // A key that the account gives the provider's program is for that program alone, and not for checks.
     let (agent_env, check_env) = (with(&program.env), with(&[]));
     let turn = TurnId::parse(&inside.run_id).map_err(|_| outside())?;
     let place = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
     let slot = place("WORKTREE_PATH").ok_or_else(outside)?;
     let start = start(&slot, kept.flow.run.folder.as_deref())?;
-    // Of a strict sandbox neither it nor the turn's socket can be read.
+    // Inside a strict sandbox, neither the server's program nor the turn's socket could be read.
     let server = match change.settings.sandbox {
         Sandbox::Off | Sandbox::Write(_) => helper::find(),
         Sandbox::Strict(..) => None,
@@ -112,7 +114,7 @@ pub fn turn(change: &Change<'_>, interrupt: &Interrupt) -> Result<Ended, AppErro
 }
 
 impl Config {
-    /// What the account says of a provider's program.
+    /// Reads what the account's configuration says of a provider's program.
     fn provider(&self, provider: Provider) -> Result<Program, AppError> {
         let key = |name: &str| format!("provider.{provider}.{name}");
         let get = |name: &str| self.get(&key(name)).filter(|value| !value.is_empty());

@@ -9,10 +9,11 @@ use crate::governed::{
 };
 use crate::protocol::declaration::is_inside;
 
-/// An act, before what was written of its failure is told apart.
+/// The result of an act, before a failure that was written to the state is told from one that changed
+/// nothing.
 type Acted = Result<Done, GovernedError>;
 
-/// Gives the next turn to a role, or to the recommended one.
+/// Gives the next turn to a role; `None` for the recommended one.
 pub(crate) fn assign(root: &Root, config: &Config, role: Option<&str>) -> Acted {
     let state = load_state(root, config)?;
     let role = role.map(str::to_owned).or_else(|| role_after(&state, config)).unwrap_or_default();
@@ -32,8 +33,8 @@ pub(crate) fn assign(root: &Root, config: &Config, role: Option<&str>) -> Acted 
     Ok(done)
 }
 
-/// Accepts the result of a turn, or of the only active one; `result` is staged first where it is given, and what was
-/// staged before is staged again where nothing came of it.
+/// Accepts the result of a turn, or of the only active one. A given `result` is staged first; if the
+/// acceptance then changes nothing, what was staged before is staged again.
 pub(crate) fn accept(
     root: &Root,
     config: &Config,
@@ -50,14 +51,14 @@ pub(crate) fn accept(
     if let (Err(error), Some((id, before))) = (&accepted, staged)
         && error.state().is_none()
     {
-        // What was refused is said, whatever becomes of that.
+        // The refusal is returned, whatever comes of that.
         let _ = stage_again(root, &id, before.as_deref());
     }
     accepted_as(root, accepted?)
 }
 
-/// That a turn was accepted. What it declares as changed is committed even where rules for ignoring hide it: a gate that
-/// saw the file, and a commit without it, would be a promise that does not hold.
+/// Describes a turn that was accepted. What the turn declares as changed is committed even where ignore rules
+/// hide it: a gate that saw the file, and a commit without it, would be a promise that does not hold.
 pub(super) fn accepted_as(root: &Root, accepted: Accepted) -> Acted {
     let Accepted { accepted, state, .. } = accepted;
     let mut done = Done::new(state, format!("{}: turn {} accepted", accepted.role(), accepted.turn_id()));
@@ -68,10 +69,10 @@ pub(super) fn accepted_as(root: &Root, accepted: Accepted) -> Acted {
     Ok(done)
 }
 
-/// A turn's id, and what was staged for it.
+/// A turn's id, and what was staged for it before.
 type Replaced = (String, Option<Vec<u8>>);
 
-/// Puts a result where its turn's is staged; that of no turn is left to the acceptance to refuse.
+/// Stages the result of a turn. A result without a turn is left to the acceptance to refuse.
 fn stage(
     root: &Root,
     config: &Config,
@@ -85,7 +86,7 @@ fn stage(
     Ok(Some((id, before)))
 }
 
-/// Rejects a turn's result, or that of the only active one.
+/// Rejects the result of a turn, or of the only active one.
 pub(crate) fn reject(root: &Root, config: &Config, turn: Option<&str>, reason: &str) -> Acted {
     let rejection = Rejection {
         stage: Some("human".to_owned()),
@@ -99,7 +100,7 @@ pub(crate) fn reject(root: &Root, config: &Config, turn: Option<&str>, reason: &
     Ok(done)
 }
 
-/// That a turn was rejected, in one line.
+/// Says in one line that a turn was rejected.
 pub(super) fn rejected(role: &str, turn: &str, escalated: bool) -> String {
     format!("{role}: turn {turn} {}", if escalated { "rejected for good" } else { "rejected" })
 }

@@ -16,16 +16,17 @@ use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 use std::path::Path;
 
-/// The command of a role.
+/// The script that is the command of a role.
 const COMMAND: &str = "#!/bin/sh
 # Takes one turn of a governed run. The worker is the command of the role's runtime in agentxchain.json;
 # put another one behind '--' to have that do the work.
 exec git aynig govern turn
 ";
-/// What of the run's files belongs to a process at work.
+/// Rules that ignore those of the run's files that belong to a process at work.
 const IGNORED: &str = "/locks/\n/transactions/\n";
 
-/// Begins a run, or takes one up (`adopts`) that another tool of the format began and of which the branch says no state.
+/// Begins a run. With `adopts`, takes up a run that another tool of the format began, where the branch's head
+/// says no state.
 pub(crate) fn begin(
     root: &Root,
     config: &Config,
@@ -37,7 +38,7 @@ pub(crate) fn begin(
     {
         return Err(GovernedError::NoSuchRole { role: role.to_owned() });
     }
-    // One that is under way is refused by the operation itself.
+    // The operation itself refuses a run that is under way.
     let state = match load_state(root, config) {
         Ok(state) if state.status() == Some(RunStatus::Completed) => init_next_run(root, config)?.state,
         Ok(state) if state.run_id().is_some() && adopts => {
@@ -54,7 +55,7 @@ pub(crate) fn begin(
     Ok(done)
 }
 
-/// The run's state; a project without a run gets one.
+/// Returns the run's state; begins a run where the project has none.
 pub(super) fn begun(root: &Root, config: &Config) -> Result<State, GovernedError> {
     match load_state(root, config) {
         Ok(state) if state.run_id().is_none() => Ok(init_run(root, config)?.state),
@@ -64,7 +65,8 @@ pub(super) fn begun(root: &Root, config: &Config) -> Result<State, GovernedError
     }
 }
 
-/// Begins a run on a branch, with what is missing in its checkout: rules for merging, and a command for each role.
+/// Begins a run on a branch, and writes what is missing in its checkout: rules for ignoring and merging, and
+/// a command for each role.
 pub(crate) fn begin_on_branch(
     root: &Root,
     config: &Config,
@@ -80,14 +82,15 @@ pub(crate) fn begin_on_branch(
     Ok(begun)
 }
 
-/// Writes a command for each of these roles, where there is none.
+/// Writes the command of each of these roles that has none.
 fn commands<'r>(root: &Root, roles: impl IntoIterator<Item = &'r str>) -> Result<(), GovernedError> {
     let folder = root.folder().join(".aynig/command/turn");
     roles.into_iter().try_for_each(|role| disk::scaffold(root, &folder.join(role), COMMAND, 0o777))
 }
 
 impl Branch {
-    /// True where the head says no state: no command of ours could answer for the run that it holds.
+    /// True where the head says no state, so that no command of ours could answer for the run that the branch
+    /// holds.
     pub fn is_another_tools(&self, session: &Session) -> Result<bool, GovernError> {
         let settings = session.settings(&self.flags())?;
         let interrupt = Interrupt::never().map_err(AppError::from)?;
@@ -95,11 +98,12 @@ impl Branch {
         Ok(runner.fresh_tip(&self.of(session)?)?.is_some_and(|tip| tip.event.is_none()))
     }
 
-    /// Makes sure that a command answers each role. Where commands are taken from a ref, they must be on it before a run
-    /// is begun; where that is the branch that is checked out, they are written into its working tree.
+    /// Makes sure that a command answers each role. Where commands are taken from a ref, they must be on it
+    /// before a run is begun; if that ref is the branch that is checked out, missing ones are written into
+    /// its working tree.
     ///
     /// # Errors
-    /// [`GovernError::Unanswered`] where one is missing, also where it is written now.
+    /// [`GovernError::Unanswered`] where a command is missing, even if it is written now.
     pub fn prepare(&self, session: &Session) -> Result<(), GovernError> {
         let settings = session.settings(&self.flags())?;
         session.require_trust(&settings)?;
@@ -119,7 +123,7 @@ impl Branch {
     }
 }
 
-/// The roles that no command on the trusted ref answers.
+/// Returns the roles that no command on the trusted ref answers.
 fn unanswered(runner: &Runner<'_>, from: &RefName) -> Result<Vec<String>, GovernError> {
     let config = place::project(runner, from, Path::new("."))?.config;
     let id = runner.store.known_tip(from)?;

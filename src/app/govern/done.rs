@@ -1,4 +1,4 @@
-//! What an act did, and the commit that it is written as.
+//! What an act did, and the commit that it becomes.
 
 use super::merges;
 use super::next::Next;
@@ -13,21 +13,21 @@ use std::path::PathBuf;
 /// What an act did.
 #[derive(Debug)]
 pub struct Done {
-    /// The run's state after it.
+    /// The run's state after the act.
     pub state: State,
     /// What happened, in one line.
     pub happened: String,
-    /// More of it.
+    /// What happened in more words, for the commit's body.
     pub body: String,
     /// Facts for programs.
     pub facts: Facts,
     /// What comes next, where the state does not say it.
     pub next: Option<Next>,
-    /// Why it is no success, where it is none although something was written.
+    /// Why the act is no success, where it failed although something was written.
     pub failure: Option<GovernedError>,
-    /// What becomes of what is in the worktree besides the run's own files.
+    /// What becomes of changes in the worktree besides the run's own files.
     pub rest: Rest,
-    /// Paths that are committed besides the run's own, whatever rules for ignoring say.
+    /// Paths that are committed besides the run's own, whatever ignore rules say.
     pub paths: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ pub enum Facts {
     Rejected {
         /// The turn.
         turn: Turn,
-        /// It was once too often.
+        /// True where this was one rejection too many.
         escalated: bool,
     },
     /// A phase began.
@@ -71,20 +71,20 @@ pub enum Facts {
 }
 
 impl Done {
-    /// An act that did what it was to do.
+    /// Describes an act that did what it was to do.
     pub fn new(state: State, happened: impl Into<String>) -> Self {
         let (happened, body) = (happened.into(), String::new());
         let (rest, paths) = (Rest::AsConfigured, Vec::new());
         Self { state, happened, body, facts: Facts::None {}, next: None, failure: None, rest, paths }
     }
 
-    /// What comes next.
+    /// Returns what comes next: what the act says, or else what the state says.
     pub fn next(&self, config: &Config) -> Next {
         self.next.clone().unwrap_or_else(|| Next::of(&self.state, config))
     }
 
-    /// The commit that it is written as. The run's own files are in it whatever rules for ignoring say; what a worker laid
-    /// beside its result is not among them.
+    /// Makes the declaration of the act's commit. The run's own files are in the commit whatever ignore rules
+    /// say.
     pub fn declare(&self, root: &Root, next: &Next) -> Result<Declaration, GovernError> {
         merges::follow(root, &self.state)?;
         let mut paths = own_paths(root, &self.state)?;
@@ -93,7 +93,8 @@ impl Done {
         next.declaration(self, take).map_err(GovernError::Unnamed)
     }
 
-    /// An act that failed but was written down, as a change; any other failure changed nothing.
+    /// Turns a failure that was written down into a change that holds the failure. Any other failure changed
+    /// nothing, and stays an error.
     pub fn settled(acted: Result<Self, GovernedError>) -> Act {
         acted.or_else(|error| {
             let Some(state) = error.state() else { return Err(error.into()) };

@@ -1,7 +1,8 @@
-//! The one driver of turns: it starts the worker of an active turn, and says what the worker left.
+//! The one driver of turns: it starts the worker of an active turn, and reports what the worker left.
 //!
-//! `govern turn` ([`super::turn`]) takes one turn with it, `govern loop` ([`super::looping`]) as many as there are. The
-//! turn's bundle is written before, and its result accepted or rejected after. Implements G5, G7, G13, G16.
+//! `govern turn` ([`super::turn`]) takes one turn with it, `govern loop` ([`super::looping`]) as many as
+//! there are. Both write the turn's bundle before, and accept or reject its result after. Implements G5, G7,
+//! G13, G16.
 
 use super::worker::{Ended, Guarded, Worker, alone};
 use super::{GovernError, hooks};
@@ -22,11 +23,11 @@ pub(crate) struct Driver<'a> {
     pub root: &'a Root,
     /// Its configuration.
     pub config: &'a Config,
-    /// The worker of every role; empty: that of the role's runtime.
+    /// The worker of every role; empty for the one of the role's runtime.
     pub worker: &'a [OsString],
-    /// SIGTERM to SIGKILL for a worker.
+    /// From SIGTERM to SIGKILL for a worker.
     pub grace: Duration,
-    /// Hears them.
+    /// Receives what workers print.
     pub audience: &'a dyn Audience,
 }
 
@@ -36,7 +37,7 @@ pub(super) enum Worked {
     Staged,
     /// Nothing that could be accepted: the stage that failed, and what the worker did wrong.
     Wrong(&'static str, Vec<String>),
-    /// Its time ended before it did.
+    /// The worker's time was over before it ended.
     OutOfTime(TimeLeft),
 }
 
@@ -51,13 +52,13 @@ impl Driver<'_> {
         alone(self.root, state, role)
     }
 
-    /// The worker of a turn whose bundle is written; `None` where it is not ours to start.
+    /// Returns the worker of a turn whose bundle is written; `None` where it is not ours to start.
     pub(super) fn worker_of(&self, turn: &Turn) -> Result<Option<Worker>, GovernError> {
         let prompt = read_prompt(self.root, turn.id())?;
         Worker::of(self.worker, self.config, turn.role(), &prompt, self.grace)
     }
 
-    /// Asks the hooks of `after_dispatch`; the one that stopped the dispatch.
+    /// Asks the hooks of `after_dispatch`, and returns the one that stopped the dispatch.
     pub(super) fn asked(
         &self,
         state: &State,
@@ -67,7 +68,7 @@ impl Driver<'_> {
         hooks::stopped(self.root, self.config, state.run_id(), turn, bundle)
     }
 
-    /// Has the worker do the turn; what it changed of the run's own files is put back.
+    /// Has the worker do the turn. What it changed of the run's own files is put back.
     pub(super) fn work(&self, worker: &Worker, state: &State, turn: &Turn) -> Result<Worked, GovernError> {
         make_staging(self.root, turn.id())?;
         let guarded = Guarded::before(self.root, turn.id())?;

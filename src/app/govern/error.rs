@@ -1,4 +1,4 @@
-//! Why an act on a governed run was not done, as one type. Which command mends it is `cli`'s to say.
+//! Why an act on a governed run was not done, as one type. `cli` says which command mends it.
 
 use super::Done;
 use super::next::TURN;
@@ -13,7 +13,7 @@ use crate::supervisor::{Ending, SupervisorError};
 use std::io;
 use std::path::PathBuf;
 
-/// What an act came to: a refusal changed nothing.
+/// What came of an act. An error means that nothing was changed.
 pub(crate) type Act = Result<Done, GovernError>;
 
 /// An act that was not done.
@@ -22,7 +22,7 @@ pub enum GovernError {
     /// An operation of the boundary refused it, or failed.
     #[error(transparent)]
     Governed(#[from] GovernedError),
-    /// The repository or its branch.
+    /// The repository or its branch stood in the way.
     #[error(transparent)]
     App(#[from] AppError),
     /// The ref that commands are taken from has no configuration.
@@ -31,7 +31,7 @@ pub enum GovernError {
     /// The ref that commands are taken from is not there.
     #[error("'{0}' does not exist")]
     NoTrusted(RefName),
-    /// The commit that was written does not say what the run is.
+    /// The commit that was written does not hold the run's state.
     #[error("the commit on '{}' does not hold the run's state", escape(.0.short()))]
     NotWritten(RefName),
     /// There is no such branch.
@@ -51,20 +51,20 @@ pub enum GovernError {
         /// Why.
         why: BadName,
     },
-    /// No command answers the turns of these roles.
+    /// No command answers the turns of some roles.
     #[error("'{}', where commands are taken from, has none for {}", escape(from.short()), states(missing))]
     Unanswered {
         /// Where commands are taken from.
         from: RefName,
         /// The roles.
         missing: Vec<String>,
-        /// Their commands are in the working tree now, to be committed.
+        /// True where their commands are in the working tree now, and have yet to be committed.
         written: bool,
     },
     /// What comes next has no name that a state could have.
     #[error("cannot name what comes next: {0}")]
     Unnamed(BadName),
-    /// The role's runtime starts its worker, and does not say which.
+    /// The role's runtime is one whose worker is ours to start, but it names no command.
     #[error("runtime '{runtime}' of role '{role}' has no command")]
     NoWorker {
         /// The runtime.
@@ -72,7 +72,7 @@ pub enum GovernError {
         /// The role.
         role: String,
     },
-    /// In a plain folder another turn is active.
+    /// Another turn is active in a plain folder.
     #[error(
         "cannot run a worker for '{role}' beside turn '{turn}' of '{of}': nobody could say whose change is whose in a \
          plain folder"
@@ -82,7 +82,7 @@ pub enum GovernError {
         role: String,
         /// The other turn.
         turn: String,
-        /// Its role.
+        /// The role of the other turn.
         of: String,
         /// The folder.
         folder: PathBuf,
@@ -90,7 +90,7 @@ pub enum GovernError {
     /// The worker can't be started.
     #[error("cannot start worker '{}': it {ending}", program.display())]
     NotStarted {
-        /// Its program.
+        /// The worker's program.
         program: PathBuf,
         /// Why.
         ending: Ending,
@@ -98,7 +98,7 @@ pub enum GovernError {
     /// The guardian of a worker failed.
     #[error(transparent)]
     Supervisor(#[from] SupervisorError),
-    /// This process can't say which program it is, and a guardian is the same one.
+    /// The program of this process, which guardians are started from too, can't be found.
     #[error("cannot find the program of this process: {0}")]
     NoProgram(io::Error),
 }

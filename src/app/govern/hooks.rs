@@ -1,4 +1,5 @@
-//! What is asked once a turn's bundle is written and before its worker starts: the hooks of `after_dispatch`.
+//! The hooks of `after_dispatch`, which are asked once a turn's bundle is written and before its worker
+//! starts.
 //!
 //! The caller that dispatches asks them; no operation of the boundary does. Implements G5.
 
@@ -10,7 +11,7 @@ use crate::governed::{
 use serde_json::json;
 use std::path::Path;
 
-/// Asks the hooks; which of them stopped the dispatch.
+/// Asks the hooks, and returns the one that stopped the dispatch.
 ///
 /// # Errors
 /// Those of [`run_hooks`]; a bundle that can't be listed.
@@ -39,7 +40,7 @@ pub(crate) fn stopped(
     Ok(report.stop.filter(|_| !report.ok))
 }
 
-/// Blocks the run for a hook that stopped what would else be asked again at once.
+/// Blocks the run for a hook that said no, which would otherwise be asked again at once.
 ///
 /// # Errors
 /// Those of [`mark_run_blocked`].

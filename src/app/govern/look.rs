@@ -1,4 +1,4 @@
-//! Where a run is, read from one commit or from a plain folder. Writes nothing.
+//! Reads where a run is, from one commit or from a plain folder. Writes nothing.
 
 use super::GovernError;
 use super::next::Next;
@@ -12,7 +12,7 @@ use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 use std::path::Path;
 
-/// A run.
+/// A run as it was read.
 pub struct Seen {
     /// Its branch; `None` in a plain folder.
     pub branch: Option<RefName>,
@@ -20,7 +20,7 @@ pub struct Seen {
     pub state: State,
     /// Its own configuration.
     pub config: Config,
-    /// What its branch's head says more than the run does.
+    /// What its branch's head says beyond what the run does.
     pub head: Head,
 }
 
@@ -40,13 +40,13 @@ impl Seen {
 /// What a branch's head says of the run on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Head {
-    /// No more than the run does.
+    /// Nothing beyond what the run says.
     AsTheRun,
     /// No state at all: no command answers.
     Stateless,
-    /// A turn is being taken.
+    /// A run of the kernel holds the branch: a turn is being taken.
     Leased,
-    /// A turn ended, and changed nothing of the run.
+    /// A turn ended without changing the run.
     Stalled,
     /// A turn waits for a worker that is not ours: its role's command has said so.
     Waiting,
@@ -64,7 +64,7 @@ impl Head {
     }
 }
 
-/// The run in a plain folder, where there is one.
+/// Reads the run in a plain folder; `None` where there is none.
 pub(crate) fn folder(folder: &Path) -> Result<Option<Seen>, GovernError> {
     let Context { root, config, .. } = load_context(&Root::new(folder))?;
     match load_state(&root, &config) {
@@ -75,7 +75,7 @@ pub(crate) fn folder(folder: &Path) -> Result<Option<Seen>, GovernError> {
 }
 
 impl Branch {
-    /// The run on this branch.
+    /// Reads the run on this branch.
     pub fn look(&self, session: &Session) -> Result<Seen, GovernError> {
         let settings = session.settings(&self.flags())?;
         let interrupt = Interrupt::never().map_err(crate::app::AppError::from)?;

@@ -13,12 +13,12 @@ use crate::run_loop::{
 pub(crate) struct Looped {
     /// Its report.
     pub report: LoopReport,
-    /// The refusals and failures that the report tells in words.
+    /// The errors behind the refusals and failures that the report holds as text.
     pub failures: Vec<GovernError>,
 }
 
-/// Takes turns until the run is completed, waits for a person, or `max_turns` were accepted; gates are approved as they
-/// come where `approve`. Events go to `hears` as they happen.
+/// Takes turns until the run is completed or waits for a person, or until `max_turns` turns were accepted.
+/// With `approve`, gates are approved as they come. Events go to `hears` as they happen.
 pub(crate) fn drive(driver: Driver<'_>, approve: bool, max_turns: u64, hears: &dyn Fn(&LoopEvent)) -> Looped {
     let mut answers = Answers { driver, approve, hears, failures: Vec::new() };
     let options = LoopOptions { max_turns: Some(max_turns), reject_invalid: true };

@@ -1,8 +1,8 @@
-//! How Git merges the files of two runs: rules for any Git, without a driver of ours.
+//! How Git merges the files of two runs: by rules that any Git knows, without a driver of ours.
 //!
-//! What runs append to takes both sides' lines. So does the state of a run that is completed, whose file is laid out
-//! for that; of a run that is under way a person chooses, as of any conflict: the rule for it stands in
-//! `.gitattributes` only while it holds. Implements G15.
+//! Files that runs append to take both sides' lines. So does the state of a completed run, whose file is laid
+//! out for that. For the state of a run that is under way a person chooses, as in any conflict; its rule is
+//! therefore in `.gitattributes` only while the run is completed. Implements G15.
 
 use crate::governed::{GovernedError, Root, RunStatus, State, disk};
 use std::path::Path;
@@ -12,7 +12,7 @@ const MERGED: &str = "*.jsonl merge=union\n/.gitattributes merge=union\n";
 const STATE_MERGED: &str = "/state.json merge=union";
 const TALK_MERGED: &str = "/TALK.md merge=union";
 
-/// Has Git merge logs and talk, unless the project says how.
+/// Writes the rules by which Git merges logs and talk, unless the project has its own.
 pub(crate) fn logs(root: &Root) -> Result<(), GovernedError> {
     disk::scaffold(root, &root.folder().join(FILE), MERGED, 0o666)?;
     let path = root.folder().join(".gitattributes");
@@ -24,7 +24,7 @@ pub(crate) fn logs(root: &Root) -> Result<(), GovernedError> {
     disk::append(root, &path, &format!("{between}{TALK_MERGED}\n"))
 }
 
-/// Has Git merge the state while the run is completed, and only then.
+/// Writes the rule by which Git merges the state while the run is completed, and removes it otherwise.
 pub(crate) fn follow(root: &Root, state: &State) -> Result<(), GovernedError> {
     let path = root.folder().join(FILE);
     let is_over = state.status() == Some(RunStatus::Completed);

@@ -1,7 +1,7 @@
 //! What comes next in a governed run, as the state that its branch is given.
 //!
-//! `turn/<role>` is answered by that role's command; `waiting` (a worker that is not ours has the turn),
-//! `gate` (a person's approval is pending), `blocked` and `done` have no command. Implements G7.
+//! `turn/<role>` is answered by that role's command. `waiting` (a worker that is not ours to start has the
+//! turn), `gate` (a person's approval is pending), `blocked` and `done` have no command. Implements G7.
 
 use super::Done;
 use crate::governed::{Config, RunStatus, State, Turn, TurnStatus, get_active_turns};
@@ -9,7 +9,7 @@ use crate::protocol::declaration::{Declaration, Take};
 use crate::protocol::message::Trailer;
 use crate::protocol::name::{BadName, StateName};
 
-/// How the states begin that a role's command answers.
+/// How the states that a role's command answers begin.
 pub(crate) const TURN: &str = "turn/";
 
 /// What a run waits for.
@@ -17,7 +17,7 @@ pub(crate) const TURN: &str = "turn/";
 pub enum Next {
     /// A turn of this role.
     Turn(String),
-    /// The result of a turn whose worker is not started here.
+    /// The result of this role's turn, whose worker is not ours to start.
     Waiting(String),
     /// A person's approval.
     Gate,
@@ -28,7 +28,7 @@ pub enum Next {
 }
 
 impl Next {
-    /// What this run waits for, where a role's command says once more who works on a turn that is to be done again.
+    /// Returns what this run waits for.
     pub fn of(state: &State, config: &Config) -> Self {
         Self::in_state(state, config, true)
     }
@@ -65,7 +65,7 @@ impl Next {
         }
     }
 
-    /// The state's name.
+    /// Returns the name of the state.
     pub fn state(&self) -> Result<StateName, BadName> {
         match self {
             Self::Turn(role) => StateName::new(format!("{TURN}{role}")),
@@ -76,7 +76,8 @@ impl Next {
         }
     }
 
-    /// The commit that says so: what happened as its subject, the run's place as trailers.
+    /// Makes the declaration of the commit that says so: its subject is what happened, its trailers are the
+    /// run's place.
     pub fn declaration(&self, done: &Done, take: Take) -> Result<Declaration, BadName> {
         let state = &done.state;
         let mut trailers = Vec::new();
@@ -127,12 +128,13 @@ pub(crate) fn is_dispatchable(turn: &Turn) -> bool {
     }
 }
 
-/// True for a role whose worker we start ourselves.
+/// True for a role whose worker is ours to start.
 fn is_ours(config: &Config, role: &str) -> bool {
     config.runtime_type_of(role) == "local_cli"
 }
 
-/// Whose turn it is: who was recommended, else who enters the phase. `None`: a person's.
+/// Returns the role whose turn it is: the recommended one, else the one that enters the phase. `None` where a
+/// person decides.
 pub(crate) fn role_after(state: &State, config: &Config) -> Option<String> {
     let known = |role: &&str| config.roles().any(|known| known == *role);
     let recommended = state.next_recommended_role();

@@ -1,9 +1,9 @@
 //! Where a governed run is, and how a change to it is written.
 //!
-//! On a branch every change is one commit on its head by one compare-and-swap, made in a slot: of two acts on the same
-//! head one succeeds. In a plain folder the operation itself is the change. Which configuration counts is a matter of
-//! trust, as with commands: that of the ref that commands are taken from, for its hooks and workers are executed.
-//! Implements G6, G8, K33.
+//! On a branch every change is one commit on its head by one compare-and-swap, made in a slot: of two acts on
+//! the same head one succeeds. In a plain folder the operation itself is the change. Which configuration
+//! counts is a matter of trust, as with commands, since its hooks and workers are executed: it is that of the
+//! ref that commands are taken from. Implements G6, G8, K33.
 
 use super::next::Next;
 use super::{Done, GovernError};
@@ -27,11 +27,11 @@ pub(crate) const PROJECT: &str = "agentxchain.json";
 
 /// A run's branch.
 pub struct Branch {
-    /// Its name; the run's own or the current one where none is given.
+    /// Its name; `None` for the branch of the run that this process is inside of, else the current one.
     pub name: Option<OsString>,
-    /// The remote that it is of, in place of `aynig.remote`.
+    /// The remote whose branch it is, in place of `aynig.remote`.
     pub remote: Option<String>,
-    /// How a verb takes a branch, for the user who has to name one.
+    /// How the verb takes a branch, for the message to a user who has to name one.
     pub naming: &'static str,
 }
 
@@ -39,18 +39,19 @@ pub struct Branch {
 pub struct Changed {
     /// What it did.
     pub done: Done,
-    /// What comes next.
+    /// What comes next in the run.
     pub next: Next,
     /// The commit, where the run is on a branch.
     pub written: Option<Written>,
-    /// What the configuration asks for and nothing here does.
+    /// What the configuration asks for and this program does not do.
     pub warnings: Vec<String>,
 }
 
-/// A governed project in a plain folder. In a repository its hooks and workers are executed only where that is
-/// trusted, as commands are; inside a run it is.
+/// Opens a governed project in a plain folder. If the folder is in a repository, its hooks and workers are
+/// executed only where that repository is trusted, as commands are. Inside a run it is.
 pub(crate) fn folder(root: &Path) -> Result<Context, GovernError> {
-    // Only where there is none: a repository that can't be opened is not trusted.
+    // Trust is not asked for only where there is no repository at all: one that can't be opened is not
+    // trusted.
     if !Repository::discover(root, None).is_err_and(|error| error.is_nowhere()) {
         let session = Session::open_at(root, None, Arc::new(Unheard))?;
         if session.inside().is_none() {
@@ -80,8 +81,8 @@ impl Branch {
         session.branch_or_current(self.name.as_deref(), self.naming)
     }
 
-    /// Acts on the run of this branch. With `may_create` a local branch that is not there is made at HEAD; with
-    /// `dispatch` the branch is gone on with where hooks are installed.
+    /// Acts on the run of this branch. With `may_create`, a local branch that does not exist is made at HEAD.
+    /// With `dispatch`, the branch's chain is started where hooks are installed.
     pub fn change(
         &self,
         mut session: Session,
@@ -89,7 +90,7 @@ impl Branch {
         dispatch: bool,
         act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
     ) -> Result<Changed, GovernError> {
-        // The signal that ends this process ends hooks and workers.
+        // The signal that ends this process ends hooks and workers too.
         let interrupt = Interrupt::never().map_err(AppError::from)?;
         session.repo.ended_by(interrupt.force_stop());
         let settings = session.settings(&self.flags())?;
@@ -115,7 +116,7 @@ impl Branch {
     }
 }
 
-/// Makes sure that what was written is what a reader finds.
+/// Makes sure that a reader of the commit finds what was written.
 fn read_back(runner: &Runner<'_>, written: &Written, done: &Done) -> Result<(), GovernError> {
     let tree = runner.store.read_commit(written.commit)?.tree;
     let [_, state] = files(runner, tree)?;
@@ -126,10 +127,11 @@ fn read_back(runner: &Runner<'_>, written: &Written, done: &Done) -> Result<(), 
     Err(GovernError::NotWritten(written.branch.clone()))
 }
 
-/// Most bytes of either: what JSON says in two of them can take thirty in memory, and who pushes a branch writes it.
+/// Most bytes of either file: what JSON says in two bytes can take thirty in memory, and any pusher of the
+/// branch writes it.
 const FILE_MAX: u64 = 4 << 20;
 
-/// The two files in a tree that say where a run is: the configuration and the state.
+/// Reads the two files in a tree that say where a run is: the configuration and the state.
 pub(super) fn files(runner: &Runner<'_>, tree: ObjectId) -> Result<[Option<Vec<u8>>; 2], RunnerError> {
     let store = &runner.store;
     let entry = |tree: ObjectId, name: &str| -> Result<Option<ObjectId>, RunnerError> {
@@ -150,15 +152,15 @@ pub(super) fn files(runner: &Runner<'_>, tree: ObjectId) -> Result<[Option<Vec<u
     Ok([read(entry(tree, PROJECT)?, PROJECT)?, read(state, ".agentxchain/state.json")?])
 }
 
-/// The project in a checkout of a branch, with the configuration that may be acted on.
+/// Opens the project in a checkout of a branch, with the configuration that may be acted on.
 ///
 /// # Errors
-/// No or an unusable configuration on the trusted ref.
+/// The trusted ref has no configuration, or an unusable one.
 pub(crate) fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<Context, GovernError> {
     let root = Root::new(dir);
     let from = match &runner.settings.commands_from {
         CommandsFrom::Ref(from) => from,
-        // The branch's own, and no other that a folder above may have.
+        // The branch's own configuration, and not one that a folder above may have.
         CommandsFrom::Branch | CommandsFrom::Nowhere => return Ok(context_here(&root)?),
     };
     let bytes = runner.trusted_file(branch, PROJECT)?;
@@ -166,7 +168,7 @@ pub(crate) fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Resu
     Ok(context_of(&root, &bytes, Path::new(&named(from, PROJECT)))?)
 }
 
-/// What a file on a ref is called where it is wrong.
+/// Returns how messages call a file on a ref.
 pub(super) fn named(branch: &RefName, path: &str) -> String {
     format!("{}:{path}", crate::protocol::text::escape(branch.short()))
 }

@@ -1,9 +1,10 @@
 //! One turn of a role, from assignment to acceptance or rejection: what the commands of the pack call.
 //!
-//! It begins the run where there is none, assigns the turn (or takes the one that is to be done again), writes the
-//! dispatch bundle, has the [`Driver`] run the worker, accepts or rejects what that left, and says what comes next. The
-//! files that all this leaves in the worktree and the declaration become the branch's next commit, by the kernel's one
-//! swap: of two machines that take the same turn one is believed. Implements G6, G7.
+//! It begins the run where there is none, assigns the turn (or takes the one that is to be done again),
+//! writes the dispatch bundle, has the [`Driver`] run the worker, accepts or rejects what the worker left,
+//! and says what comes next. The files that all this leaves in the worktree and the declaration become the
+//! branch's next commit, by the kernel's one compare-and-swap: of two machines that take the same turn, only
+//! one is believed. Implements G6, G7.
 
 use super::acts::{accepted_as, rejected};
 use super::begin::begun;
@@ -21,16 +22,16 @@ use crate::runner::attempt::left_out_ref;
 
 /// A turn that is to be taken.
 pub(crate) struct Turning<'a> {
-    /// How its worker is started.
+    /// How the turn's worker is started.
     pub driver: Driver<'a>,
-    /// Whose turn it is.
+    /// The role whose turn it is.
     pub role: &'a str,
-    /// The kernel's run that this process is the command of.
+    /// The id of the kernel's run whose command this process is.
     pub run_id: Option<&'a str>,
 }
 
 impl Turning<'_> {
-    /// Takes the turn; what came of it.
+    /// Takes the turn, and returns what came of it.
     pub(crate) fn take(&self) -> Act {
         let Driver { root, config, .. } = self.driver;
         let state = begun(root, config)?;
@@ -70,7 +71,8 @@ impl Turning<'_> {
         Ok(done)
     }
 
-    /// A hook that said no to the assignment leaves the run as it was, and would be asked again at once.
+    /// Returns what comes of a refused assignment. A hook that said no leaves the run as it was and would be
+    /// asked again at once, so the run is blocked.
     fn not_assigned(&self, error: GovernedError) -> Act {
         let Driver { root, config, .. } = self.driver;
         let GovernedError::Hook { report, .. } = &error else { return Done::settled(Err(error)) };
@@ -84,7 +86,7 @@ impl Turning<'_> {
         }
     }
 
-    /// Says where what the worker did is found: the branch has none of it.
+    /// Adds where the worker's changes are kept, since the branch has none of them.
     fn name_attempt(&self, done: &mut Done) {
         let Some(name) = self.run_id.and_then(left_out_ref) else { return };
         let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
@@ -94,7 +96,7 @@ impl Turning<'_> {
         done.body.push_str(&format!("What it changed is not on the branch; {name} keeps it."));
     }
 
-    /// What becomes of the turn whose worker has ended.
+    /// Decides what becomes of a turn whose worker has ended.
     fn judge(&self, turn: &Turn, worked: Worked) -> Result<Done, GovernedError> {
         let Driver { root, config, .. } = self.driver;
         match worked {
@@ -105,7 +107,7 @@ impl Turning<'_> {
         let options = AcceptOptions { turn_id: Some(turn.id().to_owned()), ..AcceptOptions::default() };
         match accept_turn(root, config, &options) {
             Ok(accepted) => accepted_as(root, accepted),
-            // It begins again, from the worktree as it is with what was accepted since.
+            // The turn begins again, from the worktree as it is with what was accepted since.
             Err(GovernedError::Conflict { state, .. }) if state.status() != Some(RunStatus::Blocked) => {
                 let why = "it conflicts with what was accepted since it was assigned";
                 self.rejected(turn, "conflict", vec![why.to_owned()])

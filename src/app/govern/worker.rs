@@ -1,10 +1,10 @@
 //! The worker of a turn: the program that does the work that the dispatch bundle describes.
 //!
-//! Given on the command line, or what the role's `local_cli` runtime names. It is started in the project's
-//! folder below a guardian of its own, is told where bundle and result are by its environment, and what it prints
-//! goes to the [`Audience`], so that nothing of it can pass for a declaration of ours. It ends at the first limit
-//! of its turn, its phase or its run; once it has ended, or we have, no process of it is left. Implements G7, G13,
-//! G16, K17.
+//! The worker is given on the command line, or named by the role's `local_cli` runtime. It is started in the
+//! project's folder below a guardian of its own, and learns from its environment where bundle and result are.
+//! What it prints goes to the [`Audience`], so that nothing of it can pass for a declaration of ours. It ends
+//! at the first limit of its turn, its phase or its run; once it has ended, or this process has, no process
+//! of it is left. Implements G7, G13, G16, K17.
 
 use super::GovernError;
 use crate::governed::{
@@ -16,32 +16,33 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// SIGTERM to SIGKILL where no repository says how long.
+/// From SIGTERM to SIGKILL where no repository says how long.
 pub(crate) const KILL_GRACE: Duration = Duration::from_secs(10);
 
-/// Hears workers while they are at work.
+/// Receives what happens to workers while they are at work.
 pub(crate) trait Audience {
-    /// A worker printed this, to either of its streams.
+    /// Takes what a worker printed, to either of its streams.
     fn printed(&self, bytes: &[u8]);
-    /// So many processes of a worker that has ended can't be killed.
+    /// Takes the number of processes of an ended worker that can't be killed.
     fn survived(&self, processes: u32);
 }
 
-/// What is started for a turn.
+/// The program that is started for a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Worker {
     argv: Vec<OsString>,
-    /// Whether the prompt is fed to its standard input.
+    /// True where the prompt is fed to its standard input.
     fed: bool,
-    /// SIGTERM to SIGKILL at the end of its time.
+    /// From SIGTERM to SIGKILL at the end of its time.
     grace: Duration,
 }
 
 impl Worker {
-    /// The worker of a role: this one where one is given, else the runtime's. `None` where it is not ours to start.
+    /// Returns the worker of a role: the given one, else that of the role's runtime. `None` where it is not
+    /// ours to start.
     ///
     /// # Errors
-    /// A `local_cli` runtime whose command is no string or list of strings.
+    /// A `local_cli` runtime that has no command, or whose command is no string or list of strings.
     pub(crate) fn of(
         given: &[OsString],
         config: &Config,
@@ -66,7 +67,7 @@ impl Worker {
         Ok(Some(Self { argv, fed, grace }))
     }
 
-    /// Runs it to its end, or to that of its time.
+    /// Runs the worker until it ends, or until its time does.
     ///
     /// # Errors
     /// A program that can't be started.
@@ -136,7 +137,7 @@ impl Worker {
             env,
             stdin: self.fed.then(|| bundle(root, turn).join("PROMPT.md")),
             cwd: root.folder().to_owned(),
-            // It is passed on as it comes, and kept by the reader of our standard error.
+            // The output is passed on as it comes, and the reader of this process's standard error keeps it.
             stdout_log: PathBuf::from("/dev/null"),
             stderr_log: PathBuf::from("/dev/null"),
             log_max: u64::MAX,
@@ -154,23 +155,24 @@ impl Worker {
 /// How a worker ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Ended {
-    /// By itself, or by another's hand.
+    /// It ended by itself, or another process ended it.
     Itself(Ending),
-    /// At this limit, by ours.
+    /// The guardian ended it at this limit.
     OutOfTime(TimeLeft),
 }
 
-/// The folder of a turn's dispatch bundle.
+/// Returns the folder of a turn's dispatch bundle.
 fn bundle(root: &Root, turn: &Turn) -> PathBuf {
     root.folder().join(dispatch_folder(turn.id()))
 }
 
-/// Refuses a worker for a turn in a plain folder beside another active turn: whose change is whose, no process could say.
+/// Refuses a worker for a turn in a plain folder while another turn is active: no process could say which
+/// change belongs to which turn.
 ///
 /// # Errors
 /// [`GovernError::Beside`].
 pub(crate) fn alone(root: &Root, state: &State, role: &str) -> Result<(), GovernError> {
-    // A slot is its run's alone.
+    // A slot belongs to its run alone.
     if std::env::var_os("AYNIG_RUN_ID").is_some() {
         return Ok(());
     }
@@ -185,24 +187,25 @@ pub(crate) fn alone(root: &Root, state: &State, role: &str) -> Result<(), Govern
     }
 }
 
-/// The run's own files while a worker works: what it changes of them is put back, and is a violation.
+/// The run's own files while a worker works. What the worker changes of them is put back, and is a violation.
 pub(crate) struct Guarded {
     own: Own,
     lock: Option<LockGuard>,
 }
 
 impl Guarded {
-    /// Before the worker. In a plain folder the lock is held until after it, so that whatever changed was its doing.
+    /// Records the files before the worker starts. In a plain folder the lock is held until the worker has
+    /// ended, so that whatever changed was its doing.
     pub(crate) fn before(root: &Root, turn: &str) -> Result<Self, GovernedError> {
         let lock = match std::env::var_os("AYNIG_RUN_ID") {
-            // A slot is its run's alone.
+            // A slot belongs to its run alone.
             Some(_) => None,
             None => Some(acquire_lock(root)?),
         };
         Ok(Self { own: Own::take(root, turn)?, lock })
     }
 
-    /// After it: what it did wrong.
+    /// Puts the files back after the worker has ended, and returns what it did wrong.
     pub(crate) fn after(self, root: &Root) -> Result<Vec<String>, GovernedError> {
         let changed = self.own.put_back(root)?;
         drop(self.lock);

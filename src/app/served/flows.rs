@@ -1,7 +1,8 @@
 //! Flows for the page: runs of the shared contract, their logs and files, and where their nodes are on the page.
 //!
-//! Looking projects: what is new is appended to a flow's log first, so that an answer includes all that was done before it
-//! was asked for. Nothing is kept here but the layout, which is of no flow's concern. Implements N13 (layout), W5 (reading).
+//! Every look projects first: what is new is appended to the flow's log, so that an answer includes all that
+//! was done before the question. Nothing is kept by this module but the layout, which is no concern of the
+//! flow itself. Implements N13 (layout), W5 (reading).
 
 use super::{Cause, Line, Place, Unanswered, line};
 use crate::app::AppError;
@@ -22,20 +23,20 @@ use crate::store::beneath::{BeneathError, Root, apart, found};
 use crate::supervisor::interrupt::Interrupt;
 use std::path::{Path, PathBuf};
 
-/// The file of a layout.
+/// The name of a layout's file.
 const LAYOUT: &str = "layout.json";
-/// Longest layout, and longest artifact, that is read, in bytes.
+/// Longest layout, and longest artifact, that are read, in bytes.
 const LAYOUT_MAX: u64 = 4 << 20;
 const ARTIFACT_MAX: u64 = 16 << 20;
 
 /// A flow as the contract has it.
 #[derive(Debug, Clone)]
 pub struct RunState {
-    /// Its state.
+    /// The flow's state.
     pub run: Run,
-    /// What it is called.
+    /// The flow's name.
     pub name: String,
-    /// How long its log is, in bytes.
+    /// The length of its log, in bytes.
     pub log: u64,
 }
 
@@ -47,7 +48,7 @@ fn beneath(error: BeneathError) -> AppError {
     AppError::from(ProjectError::Folder(error))
 }
 
-/// The last moment at which the files were changed that a log is made of counts as now.
+/// Returns the current time, to the millisecond.
 fn now() -> Time {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     Time(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
@@ -59,14 +60,15 @@ impl Place {
         look: impl FnOnce(&Session, &Settings, &Runner<'_>) -> Result<T, Unanswered>,
     ) -> Result<T, Unanswered> {
         let session = self.session()?;
-        // A look mends nothing: who only looks may not, and what is owed is not this process's to do.
+        // A look mends nothing: a reader may not be allowed to write, and what is owed is not this process's
+        // to do.
         let settings = session.settings(&Flags::default())?;
         let interrupt = Interrupt::never().map_err(AppError::from)?;
         let runner = session.reader(&settings, &interrupt).map_err(AppError::from)?;
         look(&session, &settings, &runner)
     }
 
-    /// Does something with a flow that is there.
+    /// Calls `look` with the projection of a flow that exists.
     fn project<T>(
         &self,
         id: RunId,
@@ -74,7 +76,7 @@ impl Place {
         look: impl FnOnce(&Project<'_>, &Kept) -> Result<T, Unanswered>,
     ) -> Result<T, Unanswered> {
         self.flows_of(|session, _, runner| {
-            // One that is gone leaves no folder behind.
+            // A flow that is gone leaves no folder behind, so none is made for it.
             if runner.store.tip(&ref_of(id)).map_err(AppError::from)?.is_none() {
                 return Err(unknown("run"));
             }
@@ -86,7 +88,7 @@ impl Place {
         })
     }
 
-    /// The flows that can be read, by their creation.
+    /// Returns the flows that can be read, in the order of their creation.
     pub fn flows(&self) -> Result<Vec<RunId>, Unanswered> {
         self.flows_of(|_, _, runner| {
             let all = Flows::new(runner).all().map_err(AppError::from)?;
@@ -94,12 +96,13 @@ impl Place {
         })
     }
 
-    /// True where a flow of this id is here.
+    /// True where this repository has a flow of this id.
     pub fn has_flow(&self, id: RunId) -> Result<bool, Unanswered> {
         self.flows_of(|_, _, runner| Ok(runner.store.tip(&ref_of(id)).map_err(AppError::from)?.is_some()))
     }
 
-    /// The calls and questions of flows that wait for a person, the oldest first: the lines of `flow approvals --json`.
+    /// Returns the calls and questions of flows that wait for a person, the oldest first: the lines of `flow
+    /// approvals --json`.
     pub fn approvals(&self) -> Result<Vec<Line>, Unanswered> {
         self.flows_of(|_, _, runner| {
             let waiting = waiting(&Flows::new(runner), None).map_err(AppError::from)?;
@@ -107,7 +110,7 @@ impl Place {
         })
     }
 
-    /// A flow, as it is now.
+    /// Returns a flow as it is now.
     pub fn flow(&self, id: RunId, data: Option<&Path>) -> Result<RunState, Unanswered> {
         self.project(id, data, |project, kept| {
             let updated = project.update().map_err(AppError::from)?;
@@ -120,7 +123,7 @@ impl Place {
         })
     }
 
-    /// The lines of a flow's log from a byte on: whole ones, as many as so many bytes hold.
+    /// Returns whole lines of a flow's log from a byte on, as many as `most` bytes hold.
     pub fn flow_log(
         &self,
         id: RunId,
@@ -138,7 +141,7 @@ impl Place {
         Ok(lines)
     }
 
-    /// A file that came of a turn, made anew where it is missing.
+    /// Returns a file that came of a turn, which is made again where it is missing.
     pub fn flow_artifact(
         &self,
         id: RunId,
@@ -149,7 +152,7 @@ impl Place {
             let run = project.update().map_err(AppError::from)?.run.ok_or_else(|| unknown("run"))?;
             let artifact = run.artifacts.get(&artifact).ok_or_else(|| unknown("artifact"))?;
             project.make(artifact).map_err(AppError::from)?;
-            // Its place is ours: below the flow's folder, by its id.
+            // This program names the artifact's place: below the flow's folder, by the artifact's id.
             let name = format!("{}-{}", artifact.id, artifact.name);
             let path = folder::path(&project.data, id).join(folder::ARTIFACTS).join(name);
             let (place, name) = apart(&path).map_err(beneath)?;
@@ -158,12 +161,12 @@ impl Place {
         })
     }
 
-    /// Keeps where a flow's nodes are on the page; nodes that it does not have are left out.
+    /// Stores where a flow's nodes are on the page. Nodes that the flow does not have are left out.
     pub fn keep_layout(&self, id: RunId, data: Option<&Path>, wanted: Layout) -> Result<Layout, Unanswered> {
         self.project(id, data, |project, kept| {
             let there = |node: &NodeId| kept.flow.nodes.contains_key(node);
             let kept = wanted.kept(there, now());
-            // Its folder is made where there is none.
+            // This makes the flow's folder where there is none.
             folder::Folder::open(&project.data, id, self.patience).map_err(AppError::from)?;
             let root = Root::open(&folder::path(&project.data, id)).map_err(beneath)?;
             let text = serde_json::to_vec(&kept).unwrap_or_default();
@@ -173,7 +176,7 @@ impl Place {
     }
 }
 
-/// The layout that is kept; what can't be read is none.
+/// Returns the layout that is stored; one that can't be read counts as none.
 fn layout(data: &Path, id: RunId) -> Result<Option<Layout>, AppError> {
     let path = folder::path(data, id).join(LAYOUT);
     let (place, name) = apart(&path).map_err(beneath)?;

@@ -1,24 +1,26 @@
-//! What a remote has, heard once for all who look: one fetch at a time, and none where one began a moment ago.
+//! Fetches from a remote, shared by all callers: one at a time, and none where the last one began a moment
+//! ago.
 //!
-//! [`Hearing::hear`] fetches, or waits for who does. A fetch that began after a caller asked answers that caller too, whatever
-//! came of it; so of many who ask while a slow one is under way, all are answered by the next. None waits longer than a while:
-//! the fetch goes on without them. [`Hearing::wrote`] says that something was written meanwhile: what was heard before that is
-//! old. Implements W2 (what a remote has).
+//! [`Hearing::hear`] fetches, or waits for the caller that does. A fetch that began after a caller asked
+//! answers that caller too, whatever came of it; so of many that ask during a slow fetch, all are answered by
+//! the next one. No caller waits longer than a limit; the fetch then goes on without it. [`Hearing::wrote`]
+//! says that something was written: what was fetched before is out of date. Implements W2 (what a remote
+//! has).
 
 use super::{Cause, Unanswered};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What was heard so long ago is good.
+/// How long before a question a fetch may have begun and still answer it.
 const GOOD: Duration = Duration::from_secs(1);
-/// Who looks waits no longer than this.
+/// The longest that a caller waits.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// What was heard last.
+/// The last fetch, and whether one is under way.
 #[derive(Debug, Default)]
 pub(super) struct Hearing {
     now: Mutex<Now>,
-    /// A fetch ended.
+    /// Notified when a fetch has ended.
     ended: Condvar,
 }
 
@@ -35,7 +37,7 @@ struct Heard {
     came: Result<(), Unanswered>,
 }
 
-/// A fetch that is under way; over with the value, whatever became of it.
+/// A fetch that is under way. It is over once this value is dropped, whatever became of it.
 struct Fetching(Arc<Hearing>);
 
 impl Drop for Fetching {
@@ -50,12 +52,12 @@ impl Hearing {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something was written: what was heard before says nothing of it.
+    /// Notes that something was written, of which what was fetched before says nothing.
     pub fn wrote(&self) {
         self.now().wrote = Some(Instant::now());
     }
 
-    /// Hears by this fetch, where what was heard last is too old.
+    /// Returns the result of the last fetch, or of a new one by `fetch` where that is too old.
     pub fn hear(
         self: &Arc<Self>,
         fetch: impl Fn() -> Result<(), Unanswered> + Send + Clone + 'static,
@@ -93,7 +95,8 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// W2: of many who look at once one fetches; what was written since is heard of anew; a failure is all theirs.
+    /// W2: of many callers at once one fetches; after a write the next caller fetches again; a failure is the
+    /// result of all.
     #[test]
     fn w2_many_who_look_are_answered_by_one_fetch() {
         let (hearing, fetches) = (Arc::new(Hearing::default()), Arc::new(AtomicUsize::new(0)));
@@ -118,7 +121,7 @@ mod tests {
         assert_eq!(fetches.load(Ordering::SeqCst), 2);
     }
 
-    /// W2: a fetch that ended in no answer at all keeps none waiting for it.
+    /// W2: a fetch that ended without any result keeps no caller waiting for it.
     #[test]
     fn w2_a_fetch_that_broke_off_is_begun_again() {
         let hearing = Arc::new(Hearing::default());

@@ -1,6 +1,6 @@
-//! `answer`, `approve`, `reject`: what a run waits for.
+//! `answer`, `approve`, `reject`: answers what a run or a branch waits for.
 //!
-//! A question is named by its id, or by its branch where that asks one alone. Implements K49a.
+//! A question is named by its id, or by its branch where the branch asks only one. Implements K49a.
 
 use super::super::AppError;
 use super::super::change::Change;
@@ -15,11 +15,11 @@ use std::ffi::OsStr;
 /// What is said to a question.
 #[derive(Debug, Clone, Copy)]
 pub enum Choice<'a> {
-    /// This.
+    /// This choice.
     Named(&'a str),
-    /// That one of its choices that means yes.
+    /// The one of the question's choices that means yes.
     Yes,
-    /// That one of its choices that means no.
+    /// The one of the question's choices that means no.
     No,
 }
 
@@ -33,7 +33,7 @@ impl Choice<'_> {
     }
 }
 
-/// Answers the question of a branch, or the one of an id.
+/// Answers the question of a branch, or the question of an id.
 pub fn answer(
     change: &Change<'_>,
     what: &OsStr,

@@ -1,7 +1,8 @@
 //! `ask`: a question from inside a run, and with `--wait` the answer to it.
 //!
-//! Who waits sleeps between two looks, and holds a file of the run's folder locked meanwhile: the run's job is others'
-//! (K49). However the wait ends, the question goes with it. Implements K49, K53 (who is told).
+//! A command that waits sleeps between two looks, and meanwhile holds a file in the run's folder locked, so
+//! that other runs may have this run's place among the commands at work (K49). However the wait ends, the
+//! question goes with it. Implements K49, K53 (who is told).
 
 use super::super::change::Change;
 use super::super::{AppError, Exit, Misuse, Warning, notice};
@@ -16,7 +17,7 @@ use crate::runner::talk::looks::Looks;
 use crate::supervisor::interrupt::Interrupt;
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether an answer that is held can be judged by now.
+/// How often to check whether an answer that could not be judged can be judged by now.
 const HELD_LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// How a wait ended.
@@ -24,11 +25,11 @@ const HELD_LOOK_EVERY: Duration = Duration::from_secs(5);
 pub enum Heard {
     /// With this answer.
     Answer(Box<(ObjectId, Letter)>),
-    /// By a signal, or by the time that was given.
+    /// Without an answer: by a signal, or by the end of the time that was given.
     Nothing(Exit),
 }
 
-/// Asks.
+/// Asks a question from inside a run; where the run waits for the answer, gives notice of the question too.
 pub fn ask(change: &Change<'_>, text: &str, choices: &[String], waits: bool) -> Result<Asked, AppError> {
     let inside = inside(change)?;
     let text = text.trim();
@@ -46,7 +47,7 @@ pub fn ask(change: &Change<'_>, text: &str, choices: &[String], waits: bool) -> 
     Ok(asked)
 }
 
-/// Waits for the answer, at most so long.
+/// Waits for the answer, for `timeout` at most.
 pub fn wait(
     change: &Change<'_>,
     asked: &Asked,
@@ -56,11 +57,11 @@ pub fn wait(
     let inside = inside(change)?;
     let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let heard = change.talk_until(interrupt, |runner| {
-        // Where it can't be said that this run waits, it waits all the same.
+        // The run waits even where it can't be noted that it does.
         let _asking = begin_asking(&runner.run_dir(&inside.run_id)).ok().flatten();
         let (mut looks, mut held) = (Looks::new(runner, &inside.branch), None::<Instant>);
         loop {
-            // What is missing to judge an answer comes back without any ref's move.
+            // What was missing to judge an answer may come back without a ref moving.
             if looks.is_due() || held.is_some_and(|at| at.elapsed() >= HELD_LOOK_EVERY) {
                 match runner.answer_of(asked) {
                     Ok(Some((commit, letter))) => {

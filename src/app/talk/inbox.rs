@@ -1,4 +1,4 @@
-//! `inbox`: what waits for a branch, and with `--follow` what comes, as it comes.
+//! `inbox`: the messages that wait for a branch, and with `--follow` each that comes.
 //!
 //! A message that was shown and that a tick took in meanwhile is not shown again. Implements K48.
 
@@ -25,13 +25,14 @@ pub struct Reading<'a> {
     runner: Runner<'a>,
 }
 
-/// The settings of the verb: inside a run those of its own branch.
+/// Reads the settings of the verb; inside a run, the remote is that of the run's own branch.
 pub fn settings(session: &Session, remote: Option<String>) -> Result<Settings, AppError> {
     let own = || session.inside().map(|inside| inside.remote.unwrap_or_else(|| ".".to_owned()));
     events::settings(session, remote.or_else(own))
 }
 
-/// Finds the branch: named, the run's own, or the current one. One that is gone may still have an inbox.
+/// Finds the branch: the named one, the run's own, or the current one. A branch that is gone may still have
+/// an inbox.
 pub fn open<'a>(
     session: &'a Session,
     settings: &'a Settings,
@@ -60,13 +61,13 @@ fn talked(settings: &Settings, error: TalkError) -> AppError {
 }
 
 impl Reading<'_> {
-    /// What waits now, the oldest first.
+    /// Returns the messages that wait now, the oldest first.
     pub fn list(&self) -> Result<Vec<Waiting>, AppError> {
         let found = self.runner.inbox(&self.branch, self.kind.as_ref(), &|_, _| false);
         found.map_err(|error| talked(self.runner.settings, error))
     }
 
-    /// What waits, and then each message that comes, until a signal comes or the reader is gone.
+    /// Shows the messages that wait, and then each that comes, until a signal comes or the reader is gone.
     pub fn follow(
         &self,
         mut show: impl FnMut(&Waiting) -> bool,
@@ -95,7 +96,7 @@ impl Reading<'_> {
     }
 }
 
-/// Marks a message as heard by the run that we are inside of.
+/// Marks a message as heard by the run that this process is inside of.
 pub fn take(
     change: &Change<'_>,
     branch: Option<&OsStr>,

@@ -64,20 +64,20 @@ impl<'a> MessageLine<'a> {
         }
     }
 
-    /// The line of a message that was sent.
+    /// Makes the line of a message that was sent.
     pub fn of_sent(sent: &'a Sent) -> Self {
         let (letter, waiting) = (&sent.letter, sent.waiting);
         let line = Self::new(&sent.branch, (letter.id, &letter.kind, sent.commit), Ok(letter));
         Self { sent: Some(sent.fresh), waiting, ..line }
     }
 
-    /// The line of one that waits.
+    /// Makes the line of a message that waits.
     pub fn of_waiting(branch: &'a RefName, waiting: &'a Waiting) -> Self {
         let letter = waiting.letter.as_ref().map_err(String::as_str);
         Self::new(branch, (waiting.id, &waiting.kind, waiting.commit), letter)
     }
 
-    /// The line of an answer that was heard.
+    /// Makes the line of an answer that was heard.
     pub fn of_answer(branch: &'a RefName, commit: ObjectId, letter: &'a Letter) -> Self {
         let line = Self::new(branch, (letter.id, &letter.kind, commit), Ok(letter));
         Self { waiting: false, ..line }
@@ -100,7 +100,7 @@ pub struct QuestionLine<'a> {
 }
 
 impl<'a> QuestionLine<'a> {
-    /// The line of a question.
+    /// Makes the line of a question.
     pub fn of(asked: &'a Asked) -> Self {
         let question = &asked.question;
         Self {
@@ -118,7 +118,7 @@ impl<'a> QuestionLine<'a> {
     }
 }
 
-/// What a head says that waits for the answer.
+/// Returns the trailers of a head that waits for the answer to a question.
 pub fn declare(id: MessageId) -> Vec<String> {
     vec![format!("{QUESTION}: {id}"), format!("{ACCEPTS}: answer=<state>")]
 }
@@ -144,7 +144,8 @@ struct StoppedLine<'a> {
 }
 
 impl<'a> PauseLine<'a> {
-    /// The line of a pause, and of what was asked for again where it was taken back.
+    /// Makes the line of a pause. Where it was taken back, `resumed` are the branches whose runs were asked
+    /// for again.
     pub fn of(paused: &'a Paused, resumed: &'a [RefName]) -> Self {
         let line = |run: &'a Stopped| StoppedLine { branch: short(&run.branch), trigger: Shown(run.trigger) };
         Self {

@@ -1,7 +1,8 @@
-//! How people, commands and branches talk: `send`, `inbox`, `ask`, `answer`, `pause` and what programs are told of each.
+//! How people, commands and branches talk: `send`, `inbox`, `ask`, `answer`, `pause`, and what programs are
+//! told of each.
 //!
-//! Each begins as a [`super::change::Change`] does: settings, the run that we are inside of, what an earlier
-//! process left. Implements K46, K48, K49, K49a, K50.
+//! Each verb begins as a [`super::change::Change`] does: with the settings, the run that this process is
+//! inside of, and the mending of what an earlier process left. Implements K46, K48, K49, K49a, K50.
 
 pub mod answer;
 pub mod ask;
@@ -29,7 +30,7 @@ pub const QUESTION_SCHEMA: &str = "aynig.question/1";
 pub const PAUSE_SCHEMA: &str = "aynig.pause/1";
 
 impl Change<'_> {
-    /// Does something with a runner of this change's.
+    /// Calls `talk` with a runner for this change.
     pub(in crate::app) fn talk<T>(
         &self,
         talk: impl FnOnce(&Runner<'_>) -> Result<T, TalkError>,
@@ -38,7 +39,7 @@ impl Change<'_> {
         self.talk_until(&interrupt, talk)
     }
 
-    /// The same, ended by signals.
+    /// Does what [`Change::talk`] does, but signals end it.
     fn talk_until<T>(
         &self,
         interrupt: &Interrupt,
@@ -54,7 +55,7 @@ impl Change<'_> {
 }
 
 impl AppError {
-    /// What was not said on a remote's branches, or the local ones.
+    /// Makes the error of what was not said on a remote's branches, or on the local ones.
     pub(in crate::app) fn talked(error: TalkError, remote: Option<String>) -> Self {
         match error {
             TalkError::Change(error) => AppError::Change { error, remote },
@@ -63,17 +64,17 @@ impl AppError {
     }
 }
 
-/// A kind as it was typed.
+/// Reads a kind as it was typed.
 pub fn kind(text: &str) -> Result<Kind, AppError> {
     Kind::new(text).map_err(|why| Misuse::Kind { kind: text.to_owned(), why: why.to_string() }.into())
 }
 
-/// An id as it was typed.
+/// Reads an id as it was typed.
 pub fn id(text: &str) -> Result<MessageId, AppError> {
     MessageId::parse(text).map_err(|why| Misuse::Id { id: text.to_owned(), why: why.to_string() }.into())
 }
 
-/// Trailers as they were typed.
+/// Reads trailers as they were typed.
 fn trailers(typed: &[String]) -> Result<Vec<Trailer>, AppError> {
     let trailers = typed.iter().map(|trailer| parse_trailer(trailer)).collect::<Result<_, _>>();
     trailers.map_err(|why| Misuse::Trailer(why.to_string()).into())

@@ -1,7 +1,8 @@
-//! `pause` and `resume`: no tick starts anything on these branches until a person takes that back.
+//! `pause` and `resume`: no tick starts anything on the paused branches until a person takes the pause back.
 //!
-//! [`pause`], then with `--stop` [`stop`]: what runs is named in the pause first, then asked to end, then canceled. What
-//! `resume` takes back asks for those again. Implements K50.
+//! [`pause`], then with `--stop` [`stop`]: the runs on those branches are named in the pause first, then
+//! asked to end, then canceled. `resume`, which takes the pause back, asks for these runs again. Implements
+//! K50.
 
 use super::super::change::Change;
 use super::super::{AppError, Exit, Warning, background};
@@ -17,10 +18,10 @@ use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether a run has ended that was asked to.
+/// How often to check whether a run that was asked to end has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Holds branches.
+/// Pauses the branches that the patterns match.
 pub fn pause(change: &Change<'_>, patterns: &[String], why: &str) -> Result<Paused, AppError> {
     change.talk(|runner| runner.pause(patterns, why.trim(), change.inside.as_ref()))
 }
@@ -30,11 +31,11 @@ pub fn pause(change: &Change<'_>, patterns: &[String], why: &str) -> Result<Paus
 pub struct Ended {
     /// The pause, with what `resume` asks for again.
     pub paused: Paused,
-    /// Runs that ended by themselves, once they were asked.
+    /// The branches of runs that ended by themselves, once they were asked.
     pub left: Vec<RefName>,
-    /// Runs that were canceled.
+    /// The branches of runs that were canceled.
     pub canceled: Vec<RefName>,
-    /// The signal that ended the wait: the runs that are left go on.
+    /// The signal that ended the wait: the runs that had not ended by then go on.
     pub signal: Option<i32>,
 }
 
@@ -52,16 +53,16 @@ pub fn stop(change: &Change<'_>, paused: Paused, interrupt: &Interrupt) -> Resul
 /// What became of runs that were to end.
 #[derive(Debug, Default)]
 pub struct EndedRuns {
-    /// Those that ended by themselves, once they were asked.
+    /// The branches of runs that ended by themselves, once they were asked.
     pub left: Vec<RefName>,
-    /// Those that were canceled.
+    /// The branches of runs that were canceled.
     pub canceled: Vec<RefName>,
-    /// The signal that ended the wait: the runs that are left go on.
+    /// The signal that ended the wait: the runs that had not ended by then go on.
     pub signal: Option<i32>,
 }
 
-/// Asks runs to end, by a message each, and cancels after the kill grace those that still hold their branch, for that
-/// pause. What was said is taken away then, where it was not heard.
+/// Asks runs to end, with a message each, and after the kill grace cancels those that still hold their
+/// branch, in the name of the pause. The messages are then removed where they were not heard.
 pub fn end_runs(
     change: &Change<'_>,
     runs: Vec<Held>,
@@ -77,7 +78,8 @@ pub fn end_runs(
     end_asked(change, asked, paused.map(|paused| paused.id), interrupt)
 }
 
-/// The same with runs that were asked already, with what was said only for that.
+/// Does what [`end_runs`] does with runs that were asked already, each with the message that was sent only to
+/// ask it, if one was.
 pub fn end_asked(
     change: &Change<'_>,
     mut running: Vec<(Held, Option<Interrupting>)>,
@@ -113,7 +115,7 @@ pub fn end_asked(
     Ok(ended)
 }
 
-/// Says it in the inbox, and where the run's own machine is here among its events.
+/// Sends the message to the inbox, and where the run is at work on this machine adds it to the run's events.
 fn ask_to_end(runner: &Runner<'_>, paused: Option<&Paused>, run: &Held) -> Result<Interrupting, TalkError> {
     let said = runner.interrupt_run(paused, run)?;
     let event = serde_json::json!({
@@ -122,7 +124,7 @@ fn ask_to_end(runner: &Runner<'_>, paused: Option<&Paused>, run: &Held) -> Resul
         "from": said.letter.from,
         "text": said.letter.text,
     });
-    // Who follows its inbox hears it anyway.
+    // A command that follows its inbox receives the message anyway.
     let _ = tell(runner.repo, &run.run_id, run.trigger, &event.to_string());
     Ok(said)
 }
@@ -143,12 +145,12 @@ pub struct Resumed {
     pub again: Vec<RefName>,
 }
 
-/// What was taken back, and what others still hold.
+/// The pauses that were taken back, and those that still stand.
 #[derive(Debug, Default)]
 pub struct Released {
-    /// What was taken back.
+    /// The pauses that were taken back.
     pub resumed: Vec<Resumed>,
-    /// What stands still.
+    /// The pauses that still stand.
     pub standing: Vec<Paused>,
     /// Branches that may have something to do now.
     pub branches: Vec<RefName>,
@@ -161,12 +163,12 @@ pub enum Which {
     Own,
     /// All of them.
     All,
-    /// These, also those of others.
+    /// The pauses of these ids, also those of other holders.
     These(Vec<MessageId>),
 }
 
 impl Which {
-    /// As they were asked for.
+    /// Reads which pauses the user asked for.
     pub fn of(ids: &[String], all: bool) -> Result<Self, AppError> {
         match (ids.is_empty(), all) {
             (true, true) => Ok(Self::All),
@@ -176,8 +178,8 @@ impl Which {
     }
 }
 
-/// Takes pauses back, and asks again for the runs that were ended for them. Of ids that no pause has any more nothing is
-/// done: it was taken back already.
+/// Takes pauses back, and asks again for the runs that were ended for them. Nothing is done for an id that no
+/// pause has any more: that pause was taken back already.
 pub fn resume(change: &Change<'_>, which: &Which) -> Result<Released, AppError> {
     let own = change.talk(|runner| Ok(runner.speaker(change.inside.as_ref())))?;
     let pauses = change.talk(|runner| runner.pauses())?;
@@ -188,7 +190,8 @@ pub fn resume(change: &Change<'_>, which: &Which) -> Result<Released, AppError> 
     });
     let mut released = Released { standing, ..Released::default() };
     for paused in mine {
-        // What was ended is asked for while its branch is still held: no tick dispatches half of them.
+        // The runs are asked for again while their branches are still held, so that no tick dispatches only
+        // half of them.
         let (mut again, mut unasked) = (Vec::new(), false);
         let mut failed = |error: AppError| {
             unasked |= !is_refused(&error);
@@ -207,14 +210,14 @@ pub fn resume(change: &Change<'_>, which: &Which) -> Result<Released, AppError> 
             }
         }
         if unasked {
-            // Nothing else knows of these runs: the pause stands until all of them were asked for.
+            // Only the pause knows of these runs, so it stands until all of them were asked for.
             released.standing.push(paused);
             continue;
         }
         match change.talk(|runner| runner.take_back(&paused)) {
             Ok(true) => released.resumed.push(Resumed { paused, again }),
             Ok(false) => {}
-            // The others are taken back all the same.
+            // The other pauses are taken back all the same.
             Err(error) => {
                 change.session.warn(Warning::Failed(error));
                 released.standing.push(paused);
@@ -231,7 +234,7 @@ pub fn resume(change: &Change<'_>, which: &Which) -> Result<Released, AppError> 
     Ok(released)
 }
 
-/// True for what is not asked for again however often that is tried.
+/// True for a refusal that stays, however often the runs are asked for again.
 fn is_refused(error: &AppError) -> bool {
     let AppError::Talk { error, .. } = error else { return false };
     matches!(**error, TalkError::Change(ChangeError::NotVouched(..)))
@@ -242,7 +245,7 @@ pub fn go_on(change: &Change<'_>, released: &Released) -> Result<(), AppError> {
     background::as_hooks_would(change.session, &change.settings, &released.branches)
 }
 
-/// How a verb ends that ended these runs.
+/// Returns how the verb that ended these runs ends.
 pub fn end(ended: &Ended) -> Exit {
     ended.signal.map_or(Exit::Done, Exit::of_signal)
 }

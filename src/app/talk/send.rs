@@ -1,7 +1,7 @@
-//! `send`: says something to a branch, and has it heard where that may be now.
+//! `send`: says something to a branch, and starts what answers it where that may be now.
 //!
-//! [`sending`], [`send`], then [`hear`]: the message is in the inbox whatever comes of the last. Implements K46 (a
-//! sender that may not deliver).
+//! A caller uses [`sending`], [`send`], then [`hear`]: the message is in the inbox whatever comes of the
+//! last. Implements K46 (a sender that may not deliver).
 
 use super::super::change::Change;
 use super::super::{AppError, Misuse, Warning, background};
@@ -16,19 +16,19 @@ use std::ffi::OsStr;
 /// A message as it was typed.
 #[derive(Debug)]
 pub struct Typed<'a> {
-    /// Which kind.
+    /// The message's kind.
     pub kind: &'a str,
-    /// Its id.
+    /// The message's id, where the sender chose one.
     pub id: Option<&'a str>,
-    /// What it says.
+    /// The message's text.
     pub text: &'a str,
-    /// Trailers, as `key: value`.
+    /// The message's trailers, as `key: value`.
     pub trailers: &'a [String],
-    /// The commit that is handed over.
+    /// The commit that the message hands over.
     pub attach: Option<&'a OsStr>,
 }
 
-/// What is to be sent.
+/// Reads a message as it was typed.
 pub fn sending(change: &Change<'_>, typed: &Typed<'_>) -> Result<Sending, AppError> {
     let text = typed.text.trim_matches('\n');
     if text.len() > TEXT_MAX {
@@ -44,14 +44,15 @@ pub fn sending(change: &Change<'_>, typed: &Typed<'_>) -> Result<Sending, AppErr
     })
 }
 
-/// Sends it.
+/// Sends a message to a branch.
 pub fn send(change: &Change<'_>, branch: &OsStr, sending: &Sending) -> Result<Sent, AppError> {
     let branch = change.session.branch(branch)?;
     change.talk(|runner| runner.send(&branch, sending, change.inside.as_ref()))
 }
 
-/// Starts what the installed hook would have started, where the branch takes the message in now. Where nothing may run
-/// here, or not on this branch, that is said: the next tick of a user who may run there delivers it.
+/// Starts what the installed hook would have started, if the branch takes the message in now. Warns where
+/// nothing may run in this repository, or not on this branch: the next tick of a user who may run commands
+/// there delivers the message.
 pub fn hear(change: &Change<'_>, sent: &Sent) -> Result<(), AppError> {
     if !sent.wanted || change.settings.remote.is_some() || !Hooks::any_installed(&change.session.repo) {
         return Ok(());
@@ -70,7 +71,7 @@ fn start(change: &Change<'_>, branch: &RefName) -> Result<(), AppError> {
 }
 
 impl Change<'_> {
-    /// The commit that a name means here.
+    /// Returns the commit that a name means in this repository.
     pub(in crate::app) fn commit(&self, name: &OsStr) -> Result<crate::protocol::id::ObjectId, AppError> {
         let none = || Misuse::Commit(name.to_owned());
         let text = name.to_str().filter(|text| !text.starts_with('-')).ok_or_else(none)?;

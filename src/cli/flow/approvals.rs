@@ -12,7 +12,7 @@ use crate::app::talk::send::hear;
 use crate::app::talk::{MessageLine, id};
 use crate::protocol::text::escape;
 
-/// `git aynig flow approvals`.
+/// Runs `git aynig flow approvals`.
 pub fn list(global: &Global, args: &Approvals) -> Result<i32, Failure> {
     changing(global, &args.place, |change| {
         for approval in listed(change, args.flow.as_deref())? {
@@ -29,19 +29,19 @@ pub fn list(global: &Global, args: &Approvals) -> Result<i32, Failure> {
     })
 }
 
-/// `git aynig flow approve`.
+/// Runs `git aynig flow approve`.
 pub fn approve(global: &Global, args: &Decide) -> Result<i32, Failure> {
     let said = args.message.join("\n\n");
     decide(global, &args.place, &args.approval, !args.no_tick, &Decision::Approve(&said))
 }
 
-/// `git aynig flow deny`.
+/// Runs `git aynig flow deny`.
 pub fn deny(global: &Global, args: &Decide) -> Result<i32, Failure> {
     let said = args.message.join("\n\n");
     decide(global, &args.place, &args.approval, !args.no_tick, &Decision::Deny(&said))
 }
 
-/// `git aynig flow modify`.
+/// Runs `git aynig flow modify`.
 pub fn modify(global: &Global, args: &Modify) -> Result<i32, Failure> {
     let typed: Vec<String> = args.args.iter().cloned().collect();
     let args_wanted = wanted(&text(&typed, args.file.as_deref())?)?;

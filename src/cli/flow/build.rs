@@ -15,7 +15,7 @@ use crate::contract::node::{
 use crate::contract::words::GlobalMode;
 use crate::protocol::text::escape;
 
-/// `git aynig flow new`.
+/// Runs `git aynig flow new`.
 pub fn new(global: &Global, args: &New) -> Result<i32, Failure> {
     let wanted = Wanted {
         name: args.name.as_deref(),
@@ -31,7 +31,7 @@ pub fn new(global: &Global, args: &New) -> Result<i32, Failure> {
     })
 }
 
-/// `git aynig flow node`.
+/// Runs `git aynig flow node`.
 pub fn node(global: &Global, verb: &NodeVerb) -> Result<i32, Failure> {
     match verb {
         NodeVerb::Add(args) => add(global, args),
@@ -40,7 +40,7 @@ pub fn node(global: &Global, verb: &NodeVerb) -> Result<i32, Failure> {
     }
 }
 
-/// What may be said of a node with `--set`.
+/// What `--set` can set of a node.
 #[derive(Debug, Default)]
 struct Parts {
     capabilities: CapabilitiesPart,
@@ -137,7 +137,7 @@ fn set(global: &Global, args: &SetNode) -> Result<i32, Failure> {
     })
 }
 
-/// `git aynig flow edge`.
+/// Runs `git aynig flow edge`.
 pub fn edge(global: &Global, verb: &EdgeVerb) -> Result<i32, Failure> {
     match verb {
         EdgeVerb::Add(args) => {

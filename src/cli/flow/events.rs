@@ -10,7 +10,7 @@ use crate::contract::run::Run;
 use crate::protocol::text::escape;
 use crate::supervisor::interrupt::Interrupt;
 
-/// `git aynig flow events`.
+/// Runs `git aynig flow events`.
 pub(super) fn run(global: &Global, args: &FlowEvents) -> Result<i32, Failure> {
     let session = global.open()?;
     let settings = settings(&session, args.remote.clone())?;
@@ -28,7 +28,7 @@ pub(super) fn run(global: &Global, args: &FlowEvents) -> Result<i32, Failure> {
     Ok(exit::code(reading.each(args.follow, &interrupt, show, output::reader_gone)?))
 }
 
-/// `git aynig flow artifacts`.
+/// Runs `git aynig flow artifacts`.
 pub(super) fn artifacts(global: &Global, args: &FlowArtifacts) -> Result<i32, Failure> {
     let session = global.open()?;
     let settings = settings(&session, args.remote.clone())?;
@@ -59,7 +59,7 @@ fn called(run: &Run, artifact: &crate::contract::run::Artifact) -> String {
     name.map_or_else(|| artifact.node_id.short(), |name| escape(name.as_bytes()))
 }
 
-/// What nodes are called, as events tell it.
+/// The names of nodes, escaped, as the events that were read so far give them.
 #[derive(Default)]
 struct Names(std::collections::HashMap<crate::contract::id::NodeId, String>);
 
@@ -77,7 +77,7 @@ impl Names {
         self.0.get(&id).cloned().unwrap_or_else(|| id.short())
     }
 
-    /// An event for people, in one line.
+    /// Returns an event as one line for people.
     fn line(&self, event: &Event) -> String {
         let word = event.body.word();
         let about = match &event.body {

@@ -13,7 +13,7 @@ fn command(what: &str, state: &str) -> String {
     format!("#!/bin/sh\n# {what} See gitaynig-flow(7).\nexec git aynig flow {state}\n")
 }
 
-/// `git aynig flow init`.
+/// Runs `git aynig flow init`.
 pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
     let session = global.open()?;
     let Some(dir) = &session.repo.work_dir else {

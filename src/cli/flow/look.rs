@@ -13,7 +13,7 @@ use crate::app::flow::look::{FlowView, NodeView, list as listed, show as shown};
 use crate::protocol::flow::FLOWS;
 use crate::protocol::text::escape;
 
-/// `git aynig flow list`.
+/// Runs `git aynig flow list`.
 pub fn list(global: &Global, args: &Look) -> Result<i32, Failure> {
     let session = global.open()?;
     for one in listed(&session, &flags(&args.place))? {
@@ -42,7 +42,7 @@ pub fn list(global: &Global, args: &Look) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// `git aynig flow show`.
+/// Runs `git aynig flow show`.
 pub fn show(global: &Global, args: &One) -> Result<i32, Failure> {
     let session = global.open()?;
     let view = shown(&session, &flags(&args.place), &args.flow)?;
@@ -89,7 +89,7 @@ pub fn show(global: &Global, args: &One) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// A node in one line.
+/// Returns a node as one line: its name, status, role, provider, and what waits for it.
 fn line(view: &FlowView, node: &NodeView) -> String {
     let config = &node.file.config;
     let (role, provider) = (escape(config.role_template.as_bytes()), config.provider);

@@ -1,6 +1,6 @@
-//! `flow`: agents that hand work to one another, each on a branch of its own; one file a group of verbs.
+//! `flow`: agents that hand work to one another, each on a branch of its own; one file per group of verbs.
 //!
-//! Arguments in, one line or one object out. Implements N2, N5, N13.
+//! Each verb takes arguments, and prints lines, or objects with `--json`. Implements N2, N5, N13.
 
 mod approvals;
 mod build;
@@ -24,7 +24,7 @@ use crate::contract::id::{EdgeId, NodeId};
 use crate::flow::Kept;
 use crate::protocol::text::escape;
 
-/// `git aynig flow`.
+/// Runs `git aynig flow`.
 pub(super) fn run(global: &Global, verb: &FlowVerb) -> Result<i32, Failure> {
     match verb {
         FlowVerb::Events(args) => events::run(global, args),
@@ -59,7 +59,8 @@ fn flags(place: &Where) -> Flags {
     Flags { remote: place.remote.clone(), ..Flags::default() }
 }
 
-/// Does something with a change of the flows that are meant.
+/// Opens the repository, and runs `work` with a [`Change`] of the flows that `place` means: the local ones,
+/// or those of a remote.
 fn changing<T>(
     global: &Global,
     place: &Where,
@@ -70,7 +71,7 @@ fn changing<T>(
     work(&change)
 }
 
-/// Says what became of a flow: its object, or this line.
+/// Prints what became of a flow: an object with `--json`, else `line`.
 fn told(place: &Where, kept: &Kept, part: Part, line: &str) {
     let (node, edge) = match part {
         Part::Whole => (None, None),
@@ -83,7 +84,7 @@ fn told(place: &Where, kept: &Kept, part: Part, line: &str) {
     }
 }
 
-/// What of a flow a verb was about.
+/// The part of a flow that a verb was about.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Whole,
@@ -95,7 +96,7 @@ fn name(kept: &Kept) -> String {
     escape(kept.flow.run.name.as_bytes())
 }
 
-/// A node as a person names it.
+/// Returns a node's name for people, escaped: its alias or label, or its id where the flow has no such node.
 fn node_name(kept: &Kept, node: NodeId) -> String {
     let config = kept.flow.nodes.get(&node).map(|file| &file.config);
     let name = config.map(|config| config.called().to_owned());

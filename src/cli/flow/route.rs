@@ -1,4 +1,5 @@
-//! `flow route`: the command of the state `route`. What comes next is declared as any command declares. Implements N5.
+//! `flow route`: the command of the state `route`. It declares what comes next, as any command does.
+//! Implements N5.
 
 use super::super::declare;
 use super::super::fail::Failure;
@@ -7,7 +8,7 @@ use crate::app::change::Change;
 use crate::app::config::Flags;
 use crate::app::flow::route::route;
 
-/// `git aynig flow route`.
+/// Runs `git aynig flow route`.
 pub(super) fn run(global: &Global) -> Result<i32, Failure> {
     let session = global.open()?;
     let change = Change::begin(&session, &Flags::default())?;

@@ -20,7 +20,7 @@ use crate::protocol::text::escape;
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 
-/// `git aynig flow send`.
+/// Runs `git aynig flow send`.
 pub fn send(global: &Global, args: &Say) -> Result<i32, Failure> {
     let text = change::text(&args.message, args.file.as_deref())?;
     let id = args.id.as_deref().map(id).transpose()?;
@@ -31,7 +31,7 @@ pub fn send(global: &Global, args: &Say) -> Result<i32, Failure> {
     })
 }
 
-/// `git aynig flow interrupt`.
+/// Runs `git aynig flow interrupt`.
 pub fn interrupt(global: &Global, args: &Say) -> Result<i32, Failure> {
     let text = change::text(&args.message, args.file.as_deref())?;
     let id = args.id.as_deref().map(id).transpose()?;
@@ -86,7 +86,7 @@ fn say(global: &Global, change: &Change<'_>, args: &Say, said: &Said) -> Result<
     Ok(said.ended.as_ref().map_or(0, code))
 }
 
-/// `git aynig flow reset`.
+/// Runs `git aynig flow reset`.
 pub fn reset(global: &Global, args: &OneNode) -> Result<i32, Failure> {
     changing(global, &args.place, |change| {
         let done = did_reset(change, NodeName { flow: &args.flow, node: &args.node })?;
@@ -155,17 +155,17 @@ fn status(status: RunStatus) -> Wanted {
     Wanted { status: Some(status), ..Wanted::default() }
 }
 
-/// `git aynig flow pause`.
+/// Runs `git aynig flow pause`.
 pub fn pause(global: &Global, args: &One) -> Result<i32, Failure> {
     steer(global, &args.place, &args.flow, &status(RunStatus::Paused), false)
 }
 
-/// `git aynig flow resume`.
+/// Runs `git aynig flow resume`.
 pub fn resume(global: &Global, args: &Start) -> Result<i32, Failure> {
     steer(global, &args.place, &args.flow, &status(RunStatus::Running), !args.no_tick)
 }
 
-/// `git aynig flow stop`.
+/// Runs `git aynig flow stop`.
 pub fn stop(global: &Global, args: &MaybeNode) -> Result<i32, Failure> {
     match &args.node {
         None => steer(global, &args.place, &args.flow, &status(RunStatus::Stopped), false),
@@ -173,7 +173,7 @@ pub fn stop(global: &Global, args: &MaybeNode) -> Result<i32, Failure> {
     }
 }
 
-/// `git aynig flow start`.
+/// Runs `git aynig flow start`.
 pub fn start(global: &Global, args: &OneNode) -> Result<i32, Failure> {
     held(global, &args.place, NodeName { flow: &args.flow, node: &args.node }, false, !args.no_tick)
 }
@@ -190,7 +190,7 @@ fn held(global: &Global, place: &Where, at: NodeName<'_>, stopped: bool, tick: b
     })
 }
 
-/// `git aynig flow mode`.
+/// Runs `git aynig flow mode`.
 pub fn mode(global: &Global, args: &Mode) -> Result<i32, Failure> {
     let wanted = Wanted {
         mode: args.mode.as_deref().map(word).transpose()?,
@@ -204,14 +204,14 @@ pub fn mode(global: &Global, args: &Mode) -> Result<i32, Failure> {
     steer(global, &args.place, &args.flow, &wanted, !args.no_tick)
 }
 
-/// `git aynig flow set`.
+/// Runs `git aynig flow set`.
 pub fn set(global: &Global, args: &Set) -> Result<i32, Failure> {
     let status = Some(word(&args.status)?);
     let wanted = Wanted { status, summary: args.message.clone(), ..Wanted::default() };
     steer(global, &args.place, &args.flow, &wanted, !args.no_tick)
 }
 
-/// `git aynig flow rm` and `git aynig flow node remove`.
+/// Runs `git aynig flow rm` or `git aynig flow node remove`.
 pub fn rm(global: &Global, place: &Where, flow: &str, node: Option<&str>) -> Result<i32, Failure> {
     let signals = Interrupt::by_signals()?;
     changing(global, place, |change| {

@@ -9,7 +9,7 @@ use crate::app::flow::lines::TemplateLine;
 use crate::app::flow::templates::{list, remove, set, show};
 use crate::protocol::text::{escape, escape_block};
 
-/// `git aynig flow template`.
+/// Runs `git aynig flow template`.
 pub fn run(global: &Global, verb: &TemplateVerb) -> Result<i32, Failure> {
     match verb {
         TemplateVerb::List(args) => changing(global, &args.place, |change| {
@@ -41,7 +41,7 @@ pub fn run(global: &Global, verb: &TemplateVerb) -> Result<i32, Failure> {
         TemplateVerb::Rm(args) => changing(global, &args.place, |change| {
             remove(change, &args.name)?;
             match args.place.json {
-                // One of this program's may stand in its place now.
+                // No object is printed: by now the name stands for a built-in template, or for none.
                 true => Ok(0),
                 false => done(false, change, &args.name, "removed"),
             }

@@ -1,4 +1,5 @@
-//! `flow turn`: the command of the state `turn`. A turn that failed says why, and its run stalls. Implements N4, N9 (endings).
+//! `flow turn`: the command of the state `turn`. A turn that failed says why, and its run stalls. Implements
+//! N4, N9 (endings).
 
 use super::super::declare;
 use super::super::exit;
@@ -11,9 +12,9 @@ use crate::app::flow::turn::turn;
 use crate::flow::turn::Ended;
 use crate::supervisor::interrupt::Interrupt;
 
-/// `git aynig flow turn`.
+/// Runs `git aynig flow turn`.
 pub(super) fn run(global: &Global) -> Result<i32, Failure> {
-    // Before its program is there: a signal ends both.
+    // Signals are caught before the agent's program is started, so that a signal ends both.
     let interrupt = Interrupt::by_signals()?;
     let session = global.open()?;
     let change = Change::begin(&session, &Flags::default())?;

@@ -1,4 +1,4 @@
-//! What keeps an act on a governed run from being done, for a user: exit codes, and the commands that mend it.
+//! Failures of acts on a governed run, as users see them: exit codes, and the commands that mend them.
 
 use super::super::fail::Failure;
 use crate::app::govern::GovernError;
@@ -38,7 +38,8 @@ impl From<&GovernError> for Failure {
             GovernError::NoRun(_) => Failure::caused(error).hint("git aynig govern start"),
             GovernError::Unanswered { from, written: false, .. } => Failure::refused(error.to_string())
                 .hint(format!("git switch {} && git aynig govern start", shell_word(from.short()))),
-            // Written down, but stopped: a refusal would have changed nothing.
+            // Code 1, since the commands were written before the start stopped; a refusal (2) would have
+            // changed nothing.
             GovernError::Unanswered { written: true, .. } => Failure { code: 1, ..Failure::caused(error) }
                 .hint("git add .aynig && git commit -m 'govern: a command for each role' && git aynig govern start"),
             GovernError::NoTrusted(_)

@@ -15,11 +15,11 @@ use crate::protocol::text::escape;
 use crate::run_loop::{LoopEvent, LoopReport, TurnRecord};
 use serde::Serialize;
 
-/// `git aynig govern loop`.
+/// Runs `git aynig govern loop`.
 pub(crate) fn run(global: &Global, args: &Loop) -> Result<i32, Failure> {
     let context = folder(&args.root)?;
     let (root, config) = (&context.root, &context.config);
-    // The user who began the run was told.
+    // Once a run has begun, the user who began it has seen the warnings.
     if !load_state(root, config).is_ok_and(|state| state.run_id().is_some()) {
         place::warn(global, &context.warnings);
     }
@@ -46,7 +46,7 @@ pub(crate) fn run(global: &Global, args: &Loop) -> Result<i32, Failure> {
     Ok(if report.ok() { 0 } else { 1 })
 }
 
-/// The commands that mend what ended the loop, each once.
+/// Returns the commands that mend what ended the loop, each once.
 fn hints(looped: &Looped, args: &Loop) -> Vec<String> {
     let place = Where { root: Some(args.root.clone()), ..Where::default() };
     let mut hints = Vec::new();
@@ -58,7 +58,7 @@ fn hints(looped: &Looped, args: &Loop) -> Vec<String> {
     hints
 }
 
-/// A loop as programs read of it.
+/// The object that `--json` prints about a loop.
 #[derive(Serialize)]
 struct Told<'a> {
     schema: &'static str,

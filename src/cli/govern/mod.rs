@@ -1,8 +1,9 @@
 //! `govern`: governed runs, where roles take turns, gates hold phases, and people approve.
 //!
-//! `start` begins a run on a branch; the kernel then answers `turn/<role>` with that role's command, which
-//! calls `turn`; what people do (`people`) is a commit each. The acts themselves are [`crate::app::govern`]'s; here
-//! are their arguments, what is shown of them, and what mends them (`failure`). Implements G6-G9.
+//! `start` begins a run on a branch. A tick then answers the state `turn/<role>` with that role's command,
+//! which calls `turn`. Each act of a person (`people`) is one commit. The acts themselves are in
+//! [`crate::app::govern`]; this folder has their arguments, their output, and the commands that mend their
+//! failures (`failure`). Implements G6-G9.
 
 pub(crate) mod args;
 mod failure;
@@ -19,7 +20,8 @@ use super::session::Global;
 use crate::app::govern::driver::Audience;
 use args::GovernVerb;
 
-/// Passes on what workers print, to standard error: nothing of it can pass for a declaration of ours.
+/// Passes on what workers print, to standard error: on standard output a worker's line could pass for a
+/// declaration of this program.
 struct Aloud;
 
 impl Audience for Aloud {
@@ -32,7 +34,7 @@ impl Audience for Aloud {
     }
 }
 
-/// `git aynig govern`.
+/// Runs `git aynig govern`.
 pub(crate) fn run(global: &Global, verb: &GovernVerb) -> Result<i32, Failure> {
     match verb {
         GovernVerb::Start(args) => start::run(global, args),
@@ -50,8 +52,9 @@ pub(crate) fn run(global: &Global, verb: &GovernVerb) -> Result<i32, Failure> {
     }
 }
 
-/// `git aynig govern conformance`: a fixture of the public corpus on standard input, the verdict on standard output.
-/// Exits with 0 for pass, 1 for fail, 2 for error, 3 for not implemented. Implements G10.
+/// Runs `git aynig govern conformance`: reads a fixture of the public corpus from standard input, and prints
+/// the verdict. Returns the exit code: 0 for pass, 1 for fail, 2 for error, 3 for not implemented. Implements
+/// G10.
 #[cfg(feature = "conformance")]
 pub(crate) fn conformance() -> i32 {
     let mut fixture = Vec::new();

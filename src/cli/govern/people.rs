@@ -8,12 +8,12 @@ use crate::app::govern::acts;
 use crate::governed::Resolution;
 use std::io::Read;
 
-/// `govern assign`.
+/// Runs `git aynig govern assign`.
 pub(crate) fn assign(global: &Global, args: &Assign) -> Result<i32, Failure> {
     change(global, &args.place, |root, config| acts::assign(root, config, args.role.as_deref()))
 }
 
-/// `govern accept`.
+/// Runs `git aynig govern accept`.
 pub(crate) fn accept(global: &Global, args: &Accept) -> Result<i32, Failure> {
     let given = args.file.as_ref().map(|path| read(path)).transpose()?;
     let resolution = if args.human_merge { Resolution::HumanMerge } else { Resolution::Standard };
@@ -33,34 +33,34 @@ fn read(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// `govern reject`.
+/// Runs `git aynig govern reject`.
 pub(crate) fn reject(global: &Global, args: &Reject) -> Result<i32, Failure> {
     change(global, &args.place, |root, config| {
         acts::reject(root, config, args.turn.as_deref(), &args.message)
     })
 }
 
-/// `govern approve-phase`.
+/// Runs `git aynig govern approve-phase`.
 pub(crate) fn approve_phase(global: &Global, args: &Look) -> Result<i32, Failure> {
     change(global, &args.place, acts::approve_phase)
 }
 
-/// `govern approve-completion`.
+/// Runs `git aynig govern approve-completion`.
 pub(crate) fn approve_completion(global: &Global, args: &Look) -> Result<i32, Failure> {
     change(global, &args.place, acts::approve_completion)
 }
 
-/// `govern block`.
+/// Runs `git aynig govern block`.
 pub(crate) fn block(global: &Global, args: &Block) -> Result<i32, Failure> {
     change(global, &args.place, |root, config| acts::block(root, config, &args.message))
 }
 
-/// `govern unblock`.
+/// Runs `git aynig govern unblock`.
 pub(crate) fn unblock(global: &Global, args: &Unblock) -> Result<i32, Failure> {
     change(global, &args.place, |root, config| acts::unblock(root, config, args.message.as_deref()))
 }
 
-/// `govern escalate`.
+/// Runs `git aynig govern escalate`.
 pub(crate) fn escalate(global: &Global, args: &Escalate) -> Result<i32, Failure> {
     change(global, &args.place, |root, config| {
         acts::escalate(root, config, args.turn.as_deref(), &args.message)

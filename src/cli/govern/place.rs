@@ -1,4 +1,4 @@
-//! Where a governed run is, as typed; and what is shown of an act on it.
+//! The place of a governed run, from the flags as typed, and the output about an act on the run.
 
 use super::super::fail::Failure;
 use super::super::output;
@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 /// The schema of what `--json` prints.
 pub(crate) const SCHEMA: &str = "aynig.govern/1";
 
-/// Acts on the run and says what came of it.
+/// Does `act` on the run, and prints what came of it.
 pub(crate) fn change(
     global: &Global,
     place: &Where,
@@ -25,8 +25,8 @@ pub(crate) fn change(
     change_or_begin(global, place, false, act)
 }
 
-/// Acts on the run, which may begin by that where `may_begin`: then a local branch that is not there is made at HEAD,
-/// and what the configuration asks for in vain is said.
+/// Does `act` on the run as [`change`] does. With `may_begin` the act may begin the run: a local branch that
+/// does not exist is then made at HEAD, and warnings name what the configuration asks for in vain.
 pub(crate) fn change_or_begin(
     global: &Global,
     place: &Where,
@@ -53,17 +53,17 @@ fn acted(
         warn(global, &changed.warnings);
     }
     show(global, place.json, &changed);
-    // What was written down is no success where something kept the act from its end.
+    // The change was written, but something kept the act from its end: that is exit code 1, not success.
     changed.done.failure.map_or(Ok(0), |error| Err(Failure { code: 1, ..error.into() }))
 }
 
 impl Where {
-    /// The run's branch; `naming` is how the verb takes one.
+    /// Returns the run's branch. `naming` is the call that names a branch, for a user who has to give one.
     pub fn run(&self, naming: &'static str) -> Branch {
         Branch { name: self.branch.clone(), remote: self.remote.clone(), naming }
     }
 
-    /// The flags that name this place, for a command to paste.
+    /// Returns the flags that name this place, for a command that can be pasted.
     pub fn flags(&self) -> String {
         let quoted = |flag: &str, value: &OsStr| format!(" {flag} {}", shell_word(value.as_bytes()));
         [
@@ -76,7 +76,8 @@ impl Where {
         .collect()
     }
 
-    /// The failure, with hints that mean this place when they are pasted.
+    /// Returns the failure with this place's flags in its hints, so that the hints mean this place wherever
+    /// they are pasted.
     pub fn there(&self, mut failed: Failure) -> Failure {
         let flags = self.flags();
         const VERB: &str = "git aynig govern ";
@@ -94,14 +95,15 @@ impl Where {
     }
 }
 
-/// Says what a configuration asks for and nothing here does, to the user who begins a run with it.
+/// Prints what the configuration asks for and this program does not do, for the user who begins a run with
+/// it.
 pub(crate) fn warn(global: &Global, warnings: &[String]) {
     for warning in warnings.iter().filter(|_| !global.quiet) {
         output::note(&format!("warning: {PROJECT}: {}", escape(warning.as_bytes())));
     }
 }
 
-/// An act as programs read it.
+/// The object that `--json` prints about an act.
 #[derive(Serialize)]
 struct Act<'a> {
     schema: &'static str,

@@ -8,7 +8,7 @@ use super::place::change_or_begin;
 use crate::app::govern::GovernError;
 use crate::app::govern::begin::{begin, begin_on_branch};
 
-/// `git aynig govern start`.
+/// Runs `git aynig govern start`.
 pub(crate) fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
     let (place, role) = (&args.place, args.role.as_deref());
     if place.root.is_some() {

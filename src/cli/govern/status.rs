@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// `git aynig govern status`.
+/// Runs `git aynig govern status`.
 pub(crate) fn run(global: &Global, args: &Look) -> Result<i32, Failure> {
     look(global, args).map_err(|failed| args.place.there(failed))
 }
@@ -29,7 +29,7 @@ fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
         nothing(&place);
         return Ok(0);
     };
-    // Named, also where it is the current one: the hint may be pasted elsewhere.
+    // The hints name the branch even where it is the current one: they may be pasted elsewhere.
     if let Some(branch) = &seen.branch {
         place.branch = Some(OsStr::from_bytes(branch.short()).to_owned());
     }
@@ -37,7 +37,8 @@ fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// What goes on from here where the branch's head says more than the run does.
+/// Returns what comes next where the branch's head says more than the run does: it has no state, a lease, or
+/// a turn that stalled. `None` where the run's own state decides.
 fn held(seen: &Seen, place: &str) -> Option<String> {
     match (seen.head, &seen.branch) {
         (Head::AsTheRun | Head::Waiting, _) | (_, None) => None,
@@ -51,7 +52,7 @@ fn held(seen: &Seen, place: &str) -> Option<String> {
     }
 }
 
-/// A folder without a run.
+/// Prints that a folder has no run yet, and the command that begins one.
 fn nothing(place: &Where) {
     if place.json {
         let nothing = Run { schema: SCHEMA, branch: None, state: "", run: None };
@@ -61,7 +62,7 @@ fn nothing(place: &Where) {
     output::line(&escape(format!("next      git aynig govern start{}", place.flags()).as_bytes()));
 }
 
-/// A run as programs read it.
+/// The object that `--json` prints about a run.
 #[derive(Serialize)]
 struct Run<'a> {
     schema: &'static str,
@@ -100,16 +101,17 @@ fn show(seen: &Seen, place: &Where) {
     say("next", &held(seen, &place).unwrap_or_else(|| hint(&next, state, &place)));
 }
 
-/// What goes on from here, as a command where it is a person's.
+/// Returns what comes next, with the command to type where a person has to act.
 fn hint(next: &Next, state: &State, place: &str) -> String {
     match next {
         Next::Turn(role) => format!("a turn of {role}"),
         Next::Waiting(role) => format!("{role}'s worker, then: git aynig govern accept{place} -F <result>"),
-        // A run that is blocked at a gate goes on through the gate.
+        // A run that is blocked at a gate goes on once the gate is approved.
         Next::Gate | Next::Blocked if state.pending_phase_transition().is_some() => {
             format!("a person: git aynig govern approve-phase{place}")
         }
-        // The run is active, and its turn can't be given to a worker: done by hand, or again.
+        // The run is active, but its turn can't be given to a worker: a person has to have it done again, or
+        // to assign one.
         Next::Blocked if state.status() == Some(RunStatus::Active) => {
             match get_active_turns(state).values().next() {
                 Some(turn) => {

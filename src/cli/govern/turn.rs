@@ -1,5 +1,5 @@
-//! `govern turn`: one turn of a role; what the commands of the pack call. The declaration of what comes next goes to
-//! standard output. Implements G6, G7.
+//! `govern turn`: one turn of a role; the pack's commands call it. It prints the declaration of what comes
+//! next to standard output. Implements G6, G7.
 
 use super::super::declare;
 use super::super::fail::Failure;
@@ -17,7 +17,7 @@ use crate::runner::Silent;
 use crate::supervisor::interrupt::Interrupt;
 use std::time::Duration;
 
-/// `git aynig govern turn`.
+/// Runs `git aynig govern turn`.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<i32, Failure> {
     let Scene { root, config, run_id, grace } = scene(global, args)?;
     let role = match &args.role {
@@ -63,7 +63,7 @@ fn scene(global: &Global, args: &Args) -> Result<Scene, Failure> {
     Ok(Scene { root, config, run_id: Some(inside.run_id), grace: settings.kill_grace })
 }
 
-/// The role whose turn the run's state asks for.
+/// Returns the role whose turn the run's state `turn/<role>` asks for.
 fn answered_role() -> Result<String, Failure> {
     let state = std::env::var("AYNIG_STATE").unwrap_or_default();
     state.strip_prefix(TURN).map(str::to_owned).ok_or_else(|| {

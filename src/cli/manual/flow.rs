@@ -1,4 +1,4 @@
-//! Manual page of `flow`; what flows are is gitaynig-flow(7)'s.
+//! Manual page of `flow`; gitaynig-flow(7) explains what flows are.
 
 /// `flow`.
 pub const FLOW: &str = "\

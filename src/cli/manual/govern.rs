@@ -1,4 +1,4 @@
-//! The long texts of governed runs.
+//! Manual page of `govern`, the verbs about governed runs.
 
 /// `govern`.
 pub const GOVERN: &str = "\

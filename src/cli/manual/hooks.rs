@@ -1,4 +1,5 @@
-//! The long texts of the verbs that install hooks, and take everything away again.
+//! Manual pages of `hooks` and `uninstall`: the verbs that install hooks, and that take everything away
+//! again.
 
 /// `hooks`.
 pub const HOOKS: &str = "\

@@ -1,4 +1,4 @@
-//! The manual page of the server of tools.
+//! Manual page of `mcp`, the server of a flow's tools.
 
 /// `mcp`.
 pub const MCP: &str = "\

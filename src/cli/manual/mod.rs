@@ -1,8 +1,8 @@
 //! What each verb's manual page says beyond its flags.
 //!
-//! Plain text in two parts a verb: the description, and sections that begin with a line `Heading:`.
-//! `--help` prints both as they are where no manual is installed; `tests/generated` turns them
-//! into `man/*.1`. Rows are indented by two; two or more blanks part a term from its text.
+//! Plain text in two parts per verb: the description, and sections that begin with a line `Heading:`. Where
+//! no manual page is installed, `--help` prints both as they are; `tests/generated` turns them into
+//! `man/*.1`. Rows are indented by two blanks; two or more blanks separate a term from its text.
 
 mod flow;
 mod govern;

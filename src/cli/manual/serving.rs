@@ -1,4 +1,4 @@
-//! The manual page of the page.
+//! Manual page of `serve`, which serves the web page.
 
 /// `serve`.
 pub const SERVE: &str = "\

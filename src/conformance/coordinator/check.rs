@@ -1,4 +1,4 @@
-//! What may be wrong with a coordinator's configuration: each thing as `code: text`.
+//! What may be wrong with a coordinator's configuration: each error is `code: text`.
 
 use crate::governed::json::{self, Object};
 use serde_json::Value;
@@ -10,7 +10,7 @@ const BARRIERS: [&str; 5] = [
     "shared_human_gate",
     "named_decisions",
 ];
-/// The phases where no routing names others.
+/// The phases, where no routing names others.
 const PHASES: [&str; 3] = ["planning", "implementation", "qa"];
 
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl Errors {
     }
 }
 
-/// Everything that is wrong.
+/// Returns everything that is wrong with a configuration.
 pub(in crate::conformance) fn errors(config: &Value) -> Vec<String> {
     let mut errors = Errors::default();
     let Some(config) = config.as_object() else {
@@ -192,7 +192,7 @@ fn stream_repos<'a>(id: &str, stream: &'a Object, repos: &Object, errors: &mut E
     own
 }
 
-/// The decisions that each repository of a workstream has to take.
+/// Returns the decisions that each repository of a workstream has to take.
 pub(super) fn by_repo(part: &Object) -> Option<&Object> {
     ["decision_ids_by_repo", "required_decision_ids_by_repo"].iter().find_map(|key| json::object(part, key))
 }
@@ -230,7 +230,7 @@ fn decisions(id: &str, part: &str, given: Option<&Value>, own: &[&str], errors: 
     }
 }
 
-/// A workstream that depends on itself, by whatever way.
+/// Returns a workstream that depends on itself, directly or through others.
 fn cycle(streams: &Object) -> Option<&str> {
     let needs = |id: &str| {
         json::object(streams, id).map(|stream| json::texts(stream, "depends_on")).unwrap_or_default()

@@ -1,7 +1,8 @@
 //! Projecting an accepted turn of one repository: the coordinator's history, the barriers of the workstream.
 //!
-//! A turn that changed files outside its repository is refused. A barrier that is satisfied stays so; one
-//! that a person has to open is never opened here. All files of a projection are written as one change.
+//! A turn that changed files outside its repository is refused. A barrier that is satisfied stays so, and one
+//! that a person has to open is never opened by a projection. All files of a projection are written as one
+//! change.
 
 use super::check;
 use crate::governed::journal::Change;
@@ -14,7 +15,7 @@ const BARRIERS: &str = ".agentxchain/multirepo/barriers.json";
 const BARRIER_LEDGER: &str = ".agentxchain/multirepo/barrier-ledger.jsonl";
 const STATE: &str = ".agentxchain/multirepo/state.json";
 
-/// What a projection is of.
+/// The accepted turn to project, and where it belongs.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::conformance) struct Projection<'a> {
     pub repo_id: &'a str,
@@ -29,7 +30,7 @@ pub(in crate::conformance) enum NoProjection {
     UnknownRepo,
     UnknownWorkstream,
     NoTurn,
-    /// The file is not the repository's.
+    /// This changed file lies outside of the repository.
     CrossRepoWrite {
         file: String,
     },
@@ -43,7 +44,7 @@ pub(in crate::conformance) struct Projected {
     pub effects: Vec<Value>,
     /// All barriers, by id.
     pub barriers: Object,
-    /// Turns of depending workstreams that were dispatched before this was known.
+    /// Turns of depending workstreams that were dispatched before this acceptance was known.
     pub context_invalidations: Vec<Value>,
 }
 
@@ -55,7 +56,7 @@ fn read_object(root: &Root, file: &str) -> Result<Object, GovernedError> {
 /// Projects an accepted turn.
 ///
 /// # Errors
-/// The outer one is the file system's; the inner one says why nothing is projected.
+/// The outer error is the file system's; the inner one says why nothing is projected.
 pub(in crate::conformance) fn project(
     root: &Root,
     config: &Object,
@@ -158,7 +159,7 @@ fn stays_inside(path: &str) -> bool {
         })
 }
 
-/// Dispatched turns of workstreams that depend on this one and were not accepted since.
+/// Returns the dispatched turns, not accepted since, of the workstreams that depend on this one.
 fn stale(config: &Object, history: &[Object], of: Projection<'_>) -> Vec<Value> {
     let depends = |id: &str| {
         let stream = json::object(config, "workstreams").and_then(|streams| json::object(streams, id));
@@ -183,7 +184,7 @@ fn stale(config: &Object, history: &[Object], of: Projection<'_>) -> Vec<Value> 
         .collect()
 }
 
-/// What a barrier is judged by.
+/// The facts that a barrier is judged by.
 struct Seen<'a> {
     stream: &'a Object,
     history: &'a [Object],
@@ -203,7 +204,8 @@ impl Seen<'_> {
         self.projections(repo).next().is_some()
     }
 
-    /// The decisions that a repository has accepted; entries are ids or objects with one.
+    /// Returns the ids of the decisions that a repository has accepted; a decision is an id, or an object
+    /// with one.
     fn decided(&self, repo: &str) -> Vec<String> {
         let decisions = self.projections(repo).flat_map(|entry| json::list(entry, "decisions"));
         let id =
@@ -216,7 +218,7 @@ impl Seen<'_> {
         if named.is_empty() { json::texts(self.stream, "repos") } else { named }
     }
 
-    /// The decisions that a barrier wants of a repository.
+    /// Returns the ids of the decisions that a barrier wants of a repository.
     fn wanted(&self, barrier: &Object, kind: &str, repo: &str) -> Vec<String> {
         let configured = json::object(self.stream, kind).and_then(check::by_repo);
         let maps = [check::by_repo(barrier), json::object(barrier, "alignment_decision_ids"), configured];
@@ -225,7 +227,7 @@ impl Seen<'_> {
         all.into_iter().map(str::to_owned).collect()
     }
 
-    /// What the barrier's status should be; `None` where it is not for the history to say.
+    /// Returns the status that the barrier should have; `None` where the history can't decide it.
     fn status(&self, barrier: &Object) -> Option<&'static str> {
         let kind = json::text(barrier, "type").unwrap_or_default();
         let required = self.required(barrier);

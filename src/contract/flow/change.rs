@@ -10,23 +10,23 @@ use crate::contract::shown;
 use crate::contract::time::Time;
 use serde_json::Map;
 
-/// What a change makes of a flow.
+/// The result of a change to a flow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done {
-    /// The flow as it is now.
+    /// The flow after the change.
     pub flow: Flow,
     /// What was done, in one line: the commit's subject.
     pub line: String,
-    /// Whether anything did change; otherwise there is nothing to commit.
+    /// True if anything changed; otherwise there is nothing to commit.
     pub changed: bool,
 }
 
-/// Most nodes of a flow: what a runaway spawner reaches before a disk is full.
+/// Most nodes of a flow, so that a node that spawns without end is stopped before the disk is full.
 const NODES_MAX: usize = 1000;
-/// Most bytes of a text that a node's configuration holds.
+/// Most bytes of a text in a node's configuration, such as its prompt.
 const TEXT_MAX: usize = 1 << 20;
 
-/// The flow after a change at that time, or why it is refused.
+/// Returns the flow after a change that is made at the time `at`, or why the change is refused.
 pub fn apply(flow: &Flow, mutation: &Mutation, at: Time) -> Result<Done, Refused> {
     let mut next = flow.clone();
     let line = match mutation {
@@ -98,12 +98,13 @@ fn node(flow: &mut Flow, id: NodeId) -> Result<&mut NodeFile, Refused> {
     flow.nodes.get_mut(&id).ok_or_else(|| unknown(id))
 }
 
-/// A node in a line of ours.
+/// Returns a node's name in quotes, as a commit's subject shows it.
 fn called(config: &NodeConfig) -> String {
     format!("'{}'", shown::line(config.called().as_bytes()))
 }
 
-/// The alias that a request means; one that is another node's, in any case, is refused, and so is another node's id.
+/// Returns the alias that a request asks for, trimmed; `None` for a blank one. Another node's alias, in any
+/// case, and another node's id are refused, so that a name means one node.
 fn alias(flow: &Flow, of: NodeId, wanted: Option<&str>) -> Result<Option<String>, Refused> {
     let Some(wanted) = wanted.map(str::trim).filter(|alias| !alias.is_empty()) else { return Ok(None) };
     let wanted = named("the alias", wanted)?;
@@ -149,7 +150,8 @@ fn add_node(flow: &mut Flow, id: NodeId, spec: &NodeSpec, branch: &str, at: Time
     if flow.nodes.values().any(|node| node.branch.eq_ignore_ascii_case(branch)) {
         return Err(Refused::BranchTaken(shown::line(branch.as_bytes())));
     }
-    // A clock that went back does not change the order in which nodes were made.
+    // The new node's time is after every other node's, so that a clock that went back does not change the
+    // order in which the nodes were made.
     let last = flow.nodes.values().map(|node| node.created_at).max().unwrap_or(at);
     let node = NodeFile {
         config,
@@ -189,7 +191,7 @@ fn set_node(flow: &mut Flow, id: NodeId, change: &NodeChange) -> Result<String, 
     let line = format!("set node {}", called(&config));
     let node = node(flow, id)?;
     if node.config.provider != config.provider {
-        // Another program knows nothing of the session.
+        // Another provider's program does not know the session.
         node.resets += 1;
     }
     node.config = config;

@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Most bytes of a file that is read as one of a flow's.
+/// Most bytes of one file of a flow.
 pub const FILE_MAX: usize = 4 << 20;
 /// Most files of a flow.
 pub const FILES_MAX: usize = 20_000;
 
-/// `run.json`.
+/// The content of `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunFile {
@@ -26,96 +26,98 @@ pub struct RunFile {
     pub contract_version: ContractVersion,
     /// The run's id.
     pub id: RunId,
-    /// What it is called.
+    /// The flow's name, for people.
     pub name: String,
-    /// The folder of its nodes' branches, below `flow/`; fixed at creation.
+    /// The flow's part of its nodes' branch names, below `flow/`; fixed at creation.
     pub slug: String,
-    /// What it is doing.
+    /// What the flow is doing.
     pub status: RunStatus,
     /// Whether its orchestrator goes on by itself.
     pub mode: Mode,
     /// What its turns may change.
     pub global_mode: GlobalMode,
-    /// The commit that its nodes' branches begin at.
+    /// The commit at which its nodes' branches begin.
     pub base: String,
-    /// The folder of their worktrees that turns start in; the top where there is none.
+    /// The folder of a worktree in which turns start; the worktree's top if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// When it was made.
+    /// When the flow was made.
     pub created_at: Time,
-    /// How it ended, in a few words.
+    /// How the flow ended, in a few words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Answers that a node still waits for, by the handoff that asks for them.
+    /// Answers for which a node still waits, by the id of the handoff that asks for each.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub promises: IndexMap<PayloadId, OpenPromise>,
-    /// What a later version wrote.
+    /// Keys that a later version wrote; they are kept.
     #[serde(flatten)]
     pub later: Map<String, Value>,
 }
 
-/// An answer that a node still waits for.
+/// An answer for which a node still waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenPromise {
-    /// Who waits.
+    /// The node that waits for the answer.
     pub to: NodeId,
-    /// Who owes it.
+    /// The node that owes the answer.
     pub from: NodeId,
-    /// For what.
+    /// What the answer is about.
     pub about: String,
-    /// Since when.
+    /// When the answer was asked for.
     pub since: Time,
 }
 
-/// `nodes/<id>.json`.
+/// The content of `nodes/<id>.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeFile {
-    /// Its configuration.
+    /// The node's configuration.
     pub config: NodeConfig,
-    /// Its branch, without `refs/heads/`; fixed at creation.
+    /// The node's branch, without `refs/heads/`; fixed at creation.
     pub branch: String,
-    /// When it was made.
+    /// When the node was made; nodes are listed in this order.
     pub created_at: Time,
-    /// Whether its stop flag is set: its branch is held.
+    /// Whether the node's stop flag is set, which holds its branch.
     #[serde(default)]
     pub stopped: bool,
-    /// How often it was reset. A turn goes on with the session of one that had the same number.
+    /// How often the node was reset. A turn resumes the session of an earlier turn only if that turn began
+    /// with the same number.
     #[serde(default)]
     pub resets: u64,
-    /// The run id of the turn up to which its stall was seen and resumed: judging counts from there.
+    /// The run id of the node's last turn when a person resumed it after a stall: only later turns are
+    /// judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed_after: Option<String>,
-    /// What a later version wrote.
+    /// Keys that a later version wrote; they are kept.
     #[serde(flatten)]
     pub later: Map<String, Value>,
 }
 
-/// `edges/<id>.json`.
+/// The content of `edges/<id>.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EdgeFile {
     /// The edge.
     #[serde(flatten)]
     pub edge: Edge,
-    /// When it was made.
+    /// When the edge was made; edges are listed in this order.
     pub created_at: Time,
-    /// What a later version wrote.
+    /// Keys that a later version wrote; they are kept.
     #[serde(flatten)]
     pub later: Map<String, Value>,
 }
 
-/// A flow.
+/// A flow, as its files describe it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
     /// `run.json`.
     pub run: RunFile,
     /// Its nodes, in the order in which they were made.
     pub nodes: IndexMap<NodeId, NodeFile>,
-    /// Its edges, likewise.
+    /// Its edges, in the order in which they were made.
     pub edges: IndexMap<EdgeId, EdgeFile>,
-    /// Files that a later version wrote.
+    /// Files that a later version wrote, by path; they are kept.
     pub others: BTreeMap<String, Vec<u8>>,
 }
 
@@ -125,31 +127,31 @@ pub enum BadFlow {
     /// There is no `run.json`.
     #[error("there is no 'run.json' in it")]
     NoRun,
-    /// It is of another version of the contract.
+    /// The flow is of another version of the contract.
     #[error("contractVersion '{given}' is not known: this program speaks '{CONTRACT_VERSION}'")]
     Version {
-        /// What it says.
+        /// The version that the flow names.
         given: String,
-        /// What it calls itself.
+        /// The flow's name; empty if it has none.
         name: String,
     },
-    /// A file can't be read as what it should be.
+    /// A file does not have the content that its path calls for.
     #[error("'{path}' of it can't be read: {why}")]
     BadFile {
-        /// Its path.
+        /// The file's path.
         path: String,
-        /// Why.
+        /// Why it can't be read.
         why: String,
     },
-    /// An edge has an end that is not there.
+    /// An edge leads to or from a node that does not exist.
     #[error("edge {edge} of it leads to node {node}, which is not there")]
     EdgeToNowhere {
         /// The edge.
         edge: EdgeId,
-        /// The node.
+        /// The missing node.
         node: NodeId,
     },
-    /// More files than are read.
+    /// The tree has more than [`FILES_MAX`] files.
     #[error("it has more than {FILES_MAX} files")]
     TooMany,
 }
@@ -165,7 +167,8 @@ fn read<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<T, BadFlow> {
     serde_json::from_slice(bytes).map_err(|error| bad(path, error))
 }
 
-/// The version of the contract that a `run.json` is of, where that is another one, whatever else it holds.
+/// Returns an error if a `run.json` names another version of the contract, whatever else it holds: then that
+/// is why the file could not be read. `None` if the version is this one, or can't be read either.
 fn other_version(bytes: &[u8]) -> Option<BadFlow> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -180,13 +183,13 @@ fn other_version(bytes: &[u8]) -> Option<BadFlow> {
         .then(|| BadFlow::Version { given: line(&says.contract_version), name: line(&says.name) })
 }
 
-/// The id that a file's name spells, where the file is one of a folder's.
+/// Returns the `<id>` of a path `<folder>/<id>.json`, not checked yet; `None` for any other path.
 fn id_in<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     path.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix(".json").filter(|name| !name.contains('/'))
 }
 
 impl Flow {
-    /// The flow that a tree's files are, whatever their order.
+    /// Reads the flow from the files of a tree, in whatever order they come.
     pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Result<Self, BadFlow> {
         let (mut run, mut others) = (None, BTreeMap::new());
         let (mut nodes, mut edges) = (Vec::new(), Vec::new());
@@ -200,7 +203,7 @@ impl Flow {
             } else if let Some(name) = id_in(path, "nodes") {
                 let id = NodeId::parse(name).map_err(|error| bad(path, error))?;
                 let mut node: NodeFile = read(path, bytes)?;
-                // The name counts, so that no file can speak for another node.
+                // The id in the file's name counts, so that no file can speak for another node.
                 node.config.id = Some(id);
                 nodes.push((id, node));
             } else if let Some(name) = id_in(path, "edges") {
@@ -223,7 +226,7 @@ impl Flow {
         }
     }
 
-    /// The tree's files, by their paths.
+    /// Returns the files of the flow's tree, by their paths.
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = self.others.clone();
         files.insert("run.json".to_owned(), text(&self.run));
@@ -237,7 +240,8 @@ impl Flow {
         ends.into_iter().find(|(_, node)| !self.nodes.contains_key(node))
     }
 
-    /// The node that a person or an agent means: by its id, its alias, or its label, the last two in any case.
+    /// Returns the node that a person or an agent names by its id, its alias or its label, the last two in
+    /// any case. An alias goes before a label. A name that no node or several nodes have is refused.
     pub fn named(&self, name: &str) -> Result<NodeId, Refused> {
         if let Ok(id) = NodeId::parse(name.trim())
             && self.nodes.contains_key(&id)
@@ -264,18 +268,18 @@ impl Flow {
         }
     }
 
-    /// Whether work may be handed from one node to another. Direction counts, type does not.
+    /// True if an edge lets one node hand work to another. The edge's direction counts, its type does not.
     pub fn leads(&self, from: NodeId, to: NodeId) -> bool {
         self.edges.values().any(|edge| edge.edge.carries(from, to))
     }
 
-    /// Whether a node's branch is held: by its own stop flag, or by the run.
+    /// True if a node's branch is held, by the node's own stop flag or by the run's status.
     pub fn holds(&self, node: NodeId) -> bool {
         self.run.status.holds() || self.nodes.get(&node).is_some_and(|node| node.stopped)
     }
 }
 
-/// A file's text: indented, so that a diff of two versions shows what was changed.
+/// Returns a file's text, indented, so that a diff of two versions shows what changed.
 fn text<T: Serialize>(value: &T) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
     text.push(b'\n');

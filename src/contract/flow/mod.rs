@@ -1,9 +1,10 @@
-//! A flow as it is kept: the tree of its branch, and the changes of it as pure functions.
+//! A flow as it is stored: the tree of its branch, and the changes to it as pure functions.
 //!
-//! `run.json`, `nodes/<id>.json`, `edges/<id>.json`: [`Flow::read`] takes the files of a commit's tree, [`Flow::files`] gives
-//! those of the next. A [`Mutation`] is applied to a flow as it was read, and gives the flow as it would be, with one line
-//! of what was done, or is refused by name and changes nothing; who loses the race for the ref reads again and applies it
-//! again. Keys and files that a later version wrote are kept as they are. Implements N1.
+//! The tree holds `run.json`, `nodes/<id>.json` and `edges/<id>.json`: [`Flow::read`] reads these files from
+//! a commit's tree, [`Flow::files`] returns those of the next commit. [`apply`] applies a [`Mutation`] to a
+//! flow as it was read. It returns the changed flow, with one line that says what was done; or it refuses the
+//! change by name, and changes nothing. A command that loses the race for the ref reads the flow again and
+//! applies the mutation again. Keys and files that a later version wrote are kept as they are. Implements N1.
 
 mod change;
 mod files;

@@ -1,4 +1,4 @@
-//! What may be done to a flow, and the flow that is new.
+//! The changes that can be made to a flow, and the creation of a new flow.
 
 use super::change::Done;
 use super::files::{Flow, OpenPromise, RunFile};
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 /// A change of a flow.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mutation {
-    /// Its status, modes or name.
+    /// Sets the flow's status, modes or summary; what is `None` stays.
     SetRun {
         /// The status.
         status: Option<RunStatus>,
@@ -27,91 +27,94 @@ pub enum Mutation {
         mode: Option<Mode>,
         /// The global mode.
         global_mode: Option<GlobalMode>,
-        /// How it ended, in a few words.
+        /// How the flow ended, in a few words.
         summary: Option<String>,
     },
-    /// A new node. The same one twice is one: a spawn that is done again changes nothing.
+    /// Adds a node. A spawn that is done again changes nothing: the same node added twice is one node.
     AddNode {
-        /// The id that it has if the request names none.
+        /// The node's id, if `spec` names none.
         id: NodeId,
         /// The node.
         spec: NodeSpec,
-        /// The branch that it has; see [`super::branch_of`].
+        /// The node's branch; see [`super::branch_of`].
         branch: String,
     },
-    /// A node's configuration.
+    /// Changes a node's configuration.
     SetNode {
         /// The node.
         id: NodeId,
         /// What changes.
         change: NodeChange,
     },
-    /// A node goes, with its edges and the promises that it is a side of.
+    /// Removes a node, with its edges and the promises that it owes or waits for.
     RemoveNode(NodeId),
-    /// A node's stop flag.
+    /// Sets or clears a node's stop flag, which holds its branch.
     HoldNode {
         /// The node.
         id: NodeId,
-        /// Whether it is set.
+        /// Whether the flag is set.
         stopped: bool,
     },
-    /// A node's next turn begins a new session.
+    /// Makes a node's next turn begin a new session.
     ResetNode(NodeId),
-    /// A node's stall was seen: judging counts from after this turn.
+    /// Records that a person resumed a node after a stall: only the turns after this one are judged from then
+    /// on.
     ResumeNode {
         /// The node.
         id: NodeId,
-        /// The run id of its last turn.
+        /// The run id of the node's last turn.
         after: String,
     },
-    /// An edge; one of that id is replaced.
+    /// Puts an edge; an existing edge of the same id is replaced.
     PutEdge {
-        /// The id that it has if the request names none.
+        /// The edge's id, if `spec` names none.
         id: EdgeId,
         /// The edge.
         spec: EdgeSpec,
     },
-    /// An edge goes.
+    /// Removes an edge.
     RemoveEdge(EdgeId),
-    /// A handoff asks for an answer. The same twice is one.
+    /// Records that a handoff asks for an answer. The same handoff recorded twice is one promise.
     Promise {
-        /// The handoff.
+        /// The id of the handoff.
         id: PayloadId,
-        /// Who owes whom what.
+        /// Who owes the answer, who waits for it, and what it is about.
         promise: OpenPromise,
     },
-    /// An answer went from one node to another: the promises between them are kept. Where there are none, nothing changes.
+    /// Ends the promises that one node owes another, as an answer was sent. Without such promises nothing
+    /// changes.
     Keep {
-        /// Who owed.
+        /// The node that owed the answer.
         from: NodeId,
-        /// Who waited.
+        /// The node that waited for it.
         to: NodeId,
     },
-    /// One promise is over without an answer: its handoff never went, or its sender was told that none comes.
+    /// Ends one promise without an answer: its handoff was never sent, or its sender was told that no answer
+    /// comes.
     Release(PayloadId),
 }
 
-/// A flow that is asked for.
+/// What a new flow is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRun {
-    /// Its id.
+    /// The flow's id.
     pub id: RunId,
-    /// What it is called; `flow-<8 of its id>` where nothing is said.
+    /// The flow's name; `flow-<the first 8 digits of its id>` if `None`.
     pub name: Option<String>,
     /// Its mode.
     pub mode: Mode,
     /// Its global mode.
     pub global_mode: GlobalMode,
-    /// The commit that its nodes' branches begin at.
+    /// The commit at which its nodes' branches begin.
     pub base: String,
-    /// The folder of their worktrees that turns start in; the top where nothing is said.
+    /// The folder of a worktree in which turns start; the worktree's top if `None`.
     pub folder: Option<String>,
 }
 
 /// Most bytes of a name, a label or an alias.
 pub(super) const NAME_MAX: usize = 200;
 
-/// A name, trimmed; empty and overlong ones are refused.
+/// Returns a name, trimmed. An empty or too long name is refused, and the refusal calls it `what`.
 pub(super) fn named(what: &'static str, text: &str) -> Result<String, Refused> {
     let text = text.trim();
     match text.len() {
@@ -121,7 +124,7 @@ pub(super) fn named(what: &'static str, text: &str) -> Result<String, Refused> {
     }
 }
 
-/// A new flow. `others` are the names and slugs of those that there are.
+/// Creates a flow. `others` holds the names and slugs of the existing flows.
 pub fn create(new: &NewRun, others: &[(String, String)], at: Time) -> Result<Done, Refused> {
     let name = match &new.name {
         Some(name) => named("the flow's name", name)?,

@@ -5,8 +5,8 @@ use crate::contract::id::NodeId;
 /// Most characters of a slug.
 const SLUG_MAX: usize = 40;
 
-/// A text as part of a branch's name: lower-case letters, digits and single hyphens. Never empty, and nothing that Git
-/// refuses: no dot, no `@{`, no `.lock`.
+/// Turns a text into part of a branch's name: lower-case letters, digits and single hyphens. The result is
+/// never empty, as `otherwise` stands in, and has nothing that Git refuses: no dot, no `@{`, no `.lock`.
 pub fn slug(text: &str, otherwise: &str) -> String {
     let mut slug = String::new();
     for c in text.chars().flat_map(char::to_lowercase) {
@@ -23,8 +23,9 @@ pub fn slug(text: &str, otherwise: &str) -> String {
     if slug.is_empty() { otherwise.to_owned() } else { slug.to_owned() }
 }
 
-/// The branch of a node: `flow/<slug of the flow>/<slug of its alias or label>`, with eight digits of its id where that is
-/// taken, in any case: a file system may not know upper case from lower.
+/// Returns the branch of a node: `flow/<slug of the flow>/<slug of its alias or label>`, followed by the
+/// first eight digits of its id if that name is taken. Names that differ only in case count as one (`taken`
+/// sees to that), as some file systems do not tell upper case from lower.
 pub fn branch_of(flow: &str, name: &str, id: NodeId, taken: impl Fn(&str) -> bool) -> String {
     let plain = format!("flow/{flow}/{}", slug(name, "node"));
     if taken(&plain) { format!("{plain}-{}", id.short()) } else { plain }

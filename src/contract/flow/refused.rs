@@ -1,4 +1,4 @@
-//! Why a change of a flow is refused. Each says what by its name; nothing was changed.
+//! The reasons for which a change to a flow is refused. Each names what is at fault; the flow is unchanged.
 
 use crate::contract::id::{EdgeId, NodeId};
 

@@ -1,4 +1,4 @@
-//! Facts: what a projection is made of, as a reader of Git finds it.
+//! Facts: the input of a projection, as a reader of Git finds it.
 
 use crate::contract::edge::Envelope;
 use crate::contract::event::{ApprovalRequest, ApprovalResolution, Body, StallEvidence};
@@ -11,38 +11,38 @@ use crate::contract::words::Provider;
 use crate::protocol::decide::AHEAD_MAX;
 use crate::protocol::id::ObjectId;
 
-/// One fact.
+/// One fact about a flow.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
     /// A commit of the flow's branch.
     Flow {
         /// The commit.
         commit: ObjectId,
-        /// When.
+        /// The commit's time.
         at: Time,
-        /// The flow as it is there.
+        /// The flow in the commit's tree.
         flow: Box<Flow>,
     },
-    /// A node was found to go in a circle, and the run paused for it.
+    /// A node goes in a circle, and its run was paused for that.
     Stalled {
-        /// The outcome that it was seen from.
+        /// The commit that reports the stall, an outcome of `route`.
         commit: ObjectId,
-        /// When.
+        /// The commit's time.
         at: Time,
         /// The node.
         node: NodeId,
-        /// Why.
+        /// What was repeated.
         evidence: StallEvidence,
     },
     /// A commit of a node's branch.
     Step {
         /// The node.
         node: NodeId,
-        /// When.
+        /// The commit's time.
         at: Time,
         /// The commit.
         commit: ObjectId,
-        /// What it is.
+        /// What the commit means.
         step: Step,
     },
     /// A message waits in a node's inbox.
@@ -54,33 +54,34 @@ pub enum Fact {
         /// The message.
         heard: Heard,
     },
-    /// A person is asked.
+    /// A person is asked for an approval.
     Asked {
-        /// When.
+        /// When it was asked for.
         at: Time,
-        /// What.
+        /// What the person is asked.
         request: ApprovalRequest,
     },
-    /// A person answered.
+    /// A person answered a request for an approval.
     Answered {
-        /// When.
+        /// When the answer was given.
         at: Time,
-        /// What was asked.
+        /// The approval that was asked for.
         id: ApprovalId,
         /// The answer.
         resolution: ApprovalResolution,
     },
-    /// A line of a turn's events, read as one of the contract's.
+    /// A line of a turn's events, read as one of the contract's events.
     Line {
         /// The node.
         node: NodeId,
-        /// When.
+        /// When it was written.
         at: Time,
         /// The turn.
         turn: TurnId,
         /// The line's number in the turn.
         number: u64,
-        /// What it says. The node in it is the turn's, whatever the line says.
+        /// The event that the line holds. A node that it names is ignored: the line counts for the turn's
+        /// node.
         body: Box<Body>,
     },
 }
@@ -88,7 +89,7 @@ pub enum Fact {
 /// A message to a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Heard {
-    /// A person's or a program's words.
+    /// A text from a person or a program.
     Message {
         /// Its id.
         id: MessageId,
@@ -96,7 +97,7 @@ pub enum Heard {
         at: Time,
         /// The text.
         text: String,
-        /// Whether it ends the turn that is under way.
+        /// Whether the message ends the turn that is under way.
         interrupt: bool,
     },
     /// A handoff.
@@ -104,7 +105,7 @@ pub enum Heard {
 }
 
 impl Heard {
-    /// Its id.
+    /// Returns the message's id; an envelope's id is that of the message that carries it.
     pub fn id(&self) -> PayloadId {
         match self {
             Self::Message { id, .. } => PayloadId(id.0),
@@ -113,22 +114,23 @@ impl Heard {
     }
 }
 
-/// What a commit of a node's branch is.
+/// What a commit of a node's branch means.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// It takes in messages.
+    /// The commit takes in messages.
     Delivered(Vec<Heard>),
-    /// A turn was leased.
+    /// A turn began: the runner leased it.
     Leased,
     /// A turn's outcome.
     Turned(Box<Turned>),
-    /// A turn that was leased is over without an outcome and without a word of its own: it was killed, or taken away.
+    /// A turn that was leased ended without an outcome and without a reason of its own, as it was killed or
+    /// its lease was taken away. The text is the first line of the commit that followed.
     Cut(Ended, String),
     /// The node rests: it waits for a message, or for a person.
     Rests(Rest),
 }
 
-/// How a node rests.
+/// The state in which a node rests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rest {
     /// It waits for a message.
@@ -139,14 +141,14 @@ pub enum Rest {
     Failed(String),
 }
 
-/// How a turn ended.
+/// The way in which a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// Well.
+    /// It completed.
     Completed,
     /// It was stopped.
     Interrupted,
-    /// Badly.
+    /// It failed.
     Failed,
 }
 
@@ -157,26 +159,26 @@ pub struct Turned {
     pub turn: TurnId,
     /// How it ended.
     pub ended: Ended,
-    /// Its first line.
+    /// The first line of the outcome's message.
     pub summary: String,
-    /// Its final text; empty where there was none.
+    /// The agent's final text; empty if there was none.
     pub text: String,
-    /// Whether lines of the turn had the final text already.
+    /// Whether the turn's lines reported the final text already.
     pub told: bool,
-    /// The session that goes on.
+    /// The session that the next turn can resume.
     pub session: Option<String>,
-    /// Who had it, with what model.
+    /// The provider whose program ran the turn.
     pub provider: Provider,
-    /// The model; empty where it is not told.
+    /// The model; empty if the program did not name it, or used several.
     pub model: String,
-    /// What it used: an increment.
+    /// The tokens that the turn used, not a total.
     pub usage: Usage,
-    /// The files that came of it.
+    /// The files that the turn left.
     pub artifacts: Vec<Artifact>,
 }
 
 impl Fact {
-    /// When it was.
+    /// Returns when the fact happened.
     pub fn at(&self) -> Time {
         match self {
             Self::Flow { at, .. }
@@ -189,8 +191,9 @@ impl Fact {
         }
     }
 
-    /// The same as it is told where the clock says `now`: what is dated more than an hour ahead of that, as whoever may push can
-    /// date what they push, was now. So none that comes after it is told as of a day that is yet to come.
+    /// Returns the fact with every time that is more than an hour after `now` replaced by `now`. A pusher
+    /// chooses the dates of what it pushes, and as the times of a log never go back, one date in the future
+    /// would be the time of every later event.
     pub fn bounded(mut self, now: Time) -> Self {
         let last = Time(now.0.saturating_add(AHEAD_MAX * 1000));
         let bound = |at: &mut Time| {
@@ -221,7 +224,7 @@ impl Fact {
         self
     }
 
-    /// What it reports: that of which the ids of its events are made.
+    /// Returns what the fact reports; the ids of its events are derived from this.
     pub(super) fn name(&self) -> Vec<Vec<u8>> {
         let id = |kind: &str, id: &[u8]| vec![kind.as_bytes().to_vec(), id.to_vec()];
         match self {

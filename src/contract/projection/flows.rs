@@ -1,4 +1,4 @@
-//! What a commit of the flow's branch means: the difference to the flow before.
+//! The events for a commit of the flow's branch: what differs from the flow before it.
 
 use super::{Out, Projection, is_stopped};
 use crate::contract::edge::Edge;
@@ -22,7 +22,7 @@ impl Projection {
         for gone in
             before.into_iter().flat_map(|run| run.nodes.keys()).filter(|id| !flow.nodes.contains_key(*id))
         {
-            // Its questions end with it, and no page shows them any more.
+            // The node's open questions end with it, as no page shows them any more.
             let asked: Vec<_> =
                 self.carried.asked.iter().filter(|(_, node)| *node == gone).map(|(id, _)| *id).collect();
             for id in asked {
@@ -51,9 +51,10 @@ impl Projection {
                         out.node(*id, patch(node, config, &file.config));
                     }
                     let resets = self.carried.resets.get(id).is_some_and(|before| *before < file.resets);
-                    // Another program begins anew too, but drops nothing.
+                    // A change of the provider also counts as a reset, but the messages that wait stay.
                     if resets && config.provider == file.config.provider {
-                        // What was dropped is heard of no more.
+                        // The dropped messages count as taken, so that they are not reported when they are
+                        // seen again.
                         let dropped = self.carried.inbox.shift_remove(id).unwrap_or_default();
                         self.carried.heard.extend(dropped);
                         out.node(*id, NodePatch { inbox_count: Some(0), ..NodePatch::default() });
@@ -90,7 +91,7 @@ impl Projection {
     }
 }
 
-/// The first patch of a run: with its id, and all that a run needs.
+/// Returns the first patch of a run, with the run's id and every field that a run needs.
 fn whole(flow: &Flow) -> RunPatch {
     let run = &flow.run;
     let empty = Some(indexmap::IndexMap::new());
@@ -111,7 +112,8 @@ fn whole(flow: &Flow) -> RunPatch {
     }
 }
 
-/// What changed of the run itself: never with its id.
+/// Reports what changed of the run itself. These patches never have the run's id, as only the first one has
+/// it.
 fn changed(run: &Run, flow: &Flow, out: &mut Out) {
     let status = (run.status != flow.run.status).then_some(flow.run.status);
     let mode = (run.mode != flow.run.mode).then_some(flow.run.mode);
@@ -124,7 +126,7 @@ fn changed(run: &Run, flow: &Flow, out: &mut Out) {
     }
 }
 
-/// A node as it is when it is made.
+/// Returns the state of a node that was just made.
 fn born(flow: &Flow, id: NodeId, file: &NodeFile) -> Node {
     let config = file.config.clone();
     let at = file.created_at;
@@ -155,7 +157,7 @@ fn born(flow: &Flow, id: NodeId, file: &NodeFile) -> Node {
     }
 }
 
-/// What changes of a node's state with its configuration.
+/// Returns the changes of a node's state that follow from a change of its configuration.
 fn patch(node: &Node, before: &NodeConfig, now: &NodeConfig) -> NodePatch {
     fn new<T: PartialEq + Clone>(before: &T, now: &T) -> Option<T> {
         (before != now).then(|| now.clone())
@@ -178,7 +180,7 @@ fn patch(node: &Node, before: &NodeConfig, now: &NodeConfig) -> NodePatch {
     }
 }
 
-/// A stop flag, as the connection shows it.
+/// Returns the patch that shows a set or cleared stop flag as the status of the node's connection.
 fn stop(node: &Node, stops: bool, at: crate::contract::time::Time) -> NodePatch {
     let leased = node.status == NodeStatus::Running;
     let status = match (stops, leased) {

@@ -1,8 +1,9 @@
-//! The log of a run's events: which are in it, and what the next line is.
+//! The log of a run's events: which events it has, and what is appended next.
 //!
-//! `events.jsonl` is append-only, one event a line. A projection hands its events in; those that are there are passed
-//! by. `ts` never goes back: where it would, it is the last one's, and `at` holds the true time. A torn last line is cut
-//! before anything is appended. Heartbeats are not kept.
+//! `events.jsonl` is append-only, one event per line. A projection hands in its events, and those that the
+//! log has are skipped. `ts` never goes back: an event that would be earlier gets the `ts` of the event
+//! before, and `at` holds its true time. A torn last line is cut before anything is appended. Heartbeats are
+//! not logged.
 
 use crate::contract::event::{Body, Event};
 use crate::contract::id::EventId;
@@ -10,7 +11,7 @@ use crate::contract::time::Time;
 use serde::Deserialize;
 use std::collections::HashSet;
 
-/// What is known of a log.
+/// What is known of a log: the ids of its events, the time of the last, and its length in bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Log {
     known: HashSet<EventId>,
@@ -18,7 +19,7 @@ pub struct Log {
     bytes: u64,
 }
 
-/// What of a line has to be read to know which event it is.
+/// The part of a line that says which event it is, and when.
 #[derive(Deserialize)]
 struct Head {
     id: EventId,
@@ -26,19 +27,20 @@ struct Head {
 }
 
 impl Log {
-    /// A log that is so long, of which it is known when its last event was and that none of its events is projected again:
-    /// what follows is read as a log is.
+    /// Returns a log of `bytes` bytes whose last event was at `last`. The ids of its events are not known, so
+    /// the caller must know that none of them is projected again. [`Log::read`] can take in what follows.
     pub fn resumed(bytes: u64, last: Time) -> Self {
         Self { known: HashSet::new(), last: Some(last), bytes }
     }
 
-    /// The time of its last event.
+    /// Returns the time of the last event.
     pub fn last(&self) -> Option<Time> {
         self.last
     }
 
-    /// Takes in a piece of a log that ends with a line feed, or with its end, and gives how many bytes of it count: what
-    /// follows the last line feed is torn, and is cut. A line that is no event counts, and is passed by.
+    /// Takes in a piece of a log, and returns how many of its bytes count. The piece ends with a line feed or
+    /// with the end of the log: what follows the last line feed is torn, and is to be cut. A line that is no
+    /// event counts, and is skipped.
     pub fn read(&mut self, bytes: &[u8]) -> u64 {
         let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
         for line in bytes[..whole].split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
@@ -51,7 +53,8 @@ impl Log {
         whole as u64
     }
 
-    /// The events that are not in it yet, as they are appended: their times never go back.
+    /// Returns those of the events that the log does not have yet, with times that never go back, and adds
+    /// them to it.
     pub fn append(&mut self, events: Vec<Event>) -> Vec<Event> {
         let mut new = Vec::with_capacity(events.len());
         for mut event in events {
@@ -69,7 +72,7 @@ impl Log {
         new
     }
 
-    /// The lines of these events. What they have is counted as the log's.
+    /// Returns the lines of these events, and counts their bytes as part of the log.
     pub fn lines(&mut self, events: &[Event]) -> Vec<u8> {
         let mut lines = Vec::new();
         for event in events {
@@ -81,12 +84,12 @@ impl Log {
         lines
     }
 
-    /// How long it is: the position that a snapshot names.
+    /// Returns the length of the log in bytes: the position that a snapshot names.
     pub fn len(&self) -> u64 {
         self.bytes
     }
 
-    /// True where nothing is in it.
+    /// True if the log has no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }

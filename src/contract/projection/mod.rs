@@ -1,10 +1,12 @@
-//! The projection: what Git holds of a flow, as the contract's events, and the run's state as they make it.
+//! The projection: turns what Git holds of a flow into the contract's events, and into the run's state that
+//! they produce.
 //!
-//! [`Projection::take`] is given facts, one after the other, each as plain values: a commit of the flow, a step of a node's
-//! branch, a message, a question, a line of a turn's events. It gives the events that the fact means. Their ids are made
-//! from what they report, so projecting again yields the same ids, and a [`Log`] appends only those that are not in it. The
-//! work for a fact depends on the fact and on the flow, never on how long the history is. Facts of one branch are given
-//! in its order; [`in_order`] puts those of several branches together by time. Implements N13.
+//! [`Projection::take`] takes facts one after the other, each as plain values: a commit of the flow, a step
+//! of a node's branch, a message, a question, a line of a turn's events. It returns the events for the fact.
+//! Their ids are derived from what they report, so that projecting again gives the same ids, and a [`Log`]
+//! appends only the events that it does not have. The work for a fact depends on the fact and on the flow,
+//! never on the length of the history. The facts of one branch come in its order; [`in_order`] merges those
+//! of several branches by time. Implements N13.
 
 mod fact;
 mod flows;
@@ -25,22 +27,23 @@ use super::time::Time;
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 
-/// What a projection carries from one fact to the next. It can be kept, and gone on with elsewhere.
+/// What a projection carries from one fact to the next. It can be stored, and the projection resumed in
+/// another process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Carried {
-    /// What waits for each node.
+    /// The messages that wait for each node.
     inbox: IndexMap<NodeId, IndexSet<PayloadId>>,
-    /// What is asked, and by whose turn.
+    /// The open requests for approval, and the node whose turn asks.
     asked: IndexMap<ApprovalId, NodeId>,
-    /// The messages that were taken last: one that is seen waiting once more was told already.
+    /// The messages that were taken last: one that is seen waiting again was reported already.
     heard: IndexSet<PayloadId>,
-    /// Nodes' stop flags.
+    /// The nodes whose stop flag is set.
     stopped: IndexSet<NodeId>,
-    /// How often each node was reset.
+    /// How often each node was reset, as the flow last said.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     resets: IndexMap<NodeId, u64>,
-    /// The time of the last event: none is told as of before it.
+    /// The time of the last event: no later event gets an earlier time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last: Option<Time>,
 }
@@ -50,24 +53,26 @@ pub struct Carried {
 #[serde(rename_all = "camelCase")]
 pub struct Projection {
     id: RunId,
-    /// The state that all events so far make; none before the first fact of the flow.
+    /// The state that all events so far produce; `None` before the first commit of the flow.
     run: Option<Run>,
     carried: Carried,
 }
 
-/// The events of one fact, as they are made.
+/// The events of one fact, while they are collected.
 struct Out<'a> {
     id: RunId,
-    /// The fact's own name: the commit, the message, the line.
+    /// The parts that name the fact: its commit, message or line.
     of: &'a [&'a [u8]],
-    /// When it was; no earlier than what was told before.
+    /// When the fact happened, but not before the last event.
     at: Time,
     events: Vec<Event>,
 }
 
 impl Out<'_> {
-    /// An event. Its id is made from the fact, its type, what it is about, and which of several such it is: what else
-    /// the fact means to the projection does not change that. What has an id of its own is made from that alone.
+    /// Adds an event. Its id is derived from the fact, the event's type, what the event is about, and its
+    /// number among the fact's events that agree in these: other events of the fact do not change it. An
+    /// event about something that happens only once has an id derived from that thing alone, whichever fact
+    /// reports it.
     fn say(&mut self, body: Body) {
         let (word, (alone, about)) = (body.word(), about(&body));
         let like = |event: &&Event| event.body.word() == word && self::about(&event.body).1 == about;
@@ -89,29 +94,30 @@ impl Out<'_> {
 }
 
 impl Projection {
-    /// One of which nothing is known yet.
+    /// Returns the projection of a run of which nothing is known yet.
     pub fn new(id: RunId) -> Self {
         Self { id, run: None, carried: Carried::default() }
     }
 
-    /// One that goes on with a run's state and with what was carried then.
+    /// Returns a projection that resumes from a run's state and from what was carried with it.
     pub fn resumed(run: Run, carried: Carried) -> Self {
         Self { id: run.id, run: Some(run), carried }
     }
 
-    /// What it carries from one fact to the next beside the run's state: enough to go on with elsewhere.
+    /// Returns what the projection carries beside the run's state; the two are enough to resume it in another
+    /// process.
     pub fn carried(&self) -> &Carried {
         &self.carried
     }
 
-    /// The run's state, once the flow's first commit was taken.
+    /// Returns the run's state; `None` until the flow's first commit was taken.
     pub fn run(&self) -> Option<&Run> {
         self.run.as_ref()
     }
 
-    /// Takes a fact, and gives the events that it means, in their order. A fact of a node that the flow does not have
-    /// means nothing. Times never go back, as a log has them: so the state is what the log's events make, whichever fact was
-    /// seen first. Where a fact is older than the last event, `at` holds its true time.
+    /// Takes a fact, and returns its events in order. A fact about a node that the flow does not have gives
+    /// none. As in a log, times never go back, so the state is always the one that the log's events produce,
+    /// whichever fact was seen first. If a fact is older than the last event, `at` holds its true time.
     pub fn take(&mut self, fact: &Fact) -> Vec<Event> {
         let name = fact.name();
         let name: Vec<&[u8]> = name.iter().map(Vec::as_slice).collect();
@@ -127,9 +133,9 @@ impl Projection {
             Fact::Answered { id, resolution, .. } => self.answered(*id, resolution, &mut out),
             Fact::Line { node, body, .. } => self.line(*node, body, &mut out),
         }
-        // One event after the other makes the state, here as with everybody who reads them.
+        // The events are applied one by one, exactly as every reader of them does.
         for event in &mut out.events {
-            // A message has a time of its own.
+            // An event for a message has the message's time, not the fact's.
             let own = if event.ts == ts { at } else { event.ts };
             event.ts = self.carried.last.map_or(event.ts, |last| last.max(event.ts));
             event.at = (event.ts != own).then_some(own);
@@ -148,7 +154,7 @@ impl Projection {
     }
 }
 
-/// What an event is about, and whether that happens only once.
+/// Returns whether what an event reports happens only once, and what the event is about.
 fn about(body: &Body) -> (bool, Vec<u8>) {
     let of = |id: uuid::Uuid| id.as_bytes().to_vec();
     match body {
@@ -178,7 +184,7 @@ fn about(body: &Body) -> (bool, Vec<u8>) {
     }
 }
 
-/// Whether a flow holds a node by the node's own flag.
+/// True if the node's own stop flag is set.
 fn is_stopped(flow: &Flow, node: NodeId) -> bool {
     flow.nodes.get(&node).is_some_and(|node| node.stopped)
 }

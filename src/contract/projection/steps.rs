@@ -1,4 +1,4 @@
-//! What a node's branch, its inbox, its questions and its turns' lines mean.
+//! The events for a node's branch, its inbox, its questions and its turns' lines.
 
 use super::fact::{Ended, Heard, Rest, Step, Turned};
 use super::{Out, Projection};
@@ -12,11 +12,11 @@ use crate::contract::words::{
 };
 use indexmap::IndexSet;
 
-/// How many of the messages that were taken are remembered. One that waits although it was taken is taken off by the
-/// next look at its branch, so only the last ones can.
+/// How many of the taken messages are remembered. A message that still waits after it was taken is removed by
+/// the next look at its branch, so only the last ones can be seen waiting again.
 const HEARD_MAX: usize = 4096;
 
-/// An approval that ended without an answer.
+/// Returns the event for an approval that ended without an answer.
 pub(super) fn denied(approval_id: ApprovalId, reason: &str) -> Body {
     let status = ApprovalStatus::Denied;
     let resolution = ApprovalResolution { status, modified_args: None, reason: Some(reason.to_owned()) };
@@ -31,7 +31,7 @@ fn turn_status(ended: Ended) -> TurnStatus {
     }
 }
 
-/// A node's connection, with another status.
+/// Returns a node's connection with another status.
 pub(super) fn connection(node: &Node, status: ConnectionStatus, at: Time) -> Connection {
     let output = node.connection.as_ref().map_or(at, |connection| connection.last_output_at);
     let streaming = status == ConnectionStatus::Connected;
@@ -39,7 +39,8 @@ pub(super) fn connection(node: &Node, status: ConnectionStatus, at: Time) -> Con
 }
 
 impl Projection {
-    /// A message waits: said once, whether it is seen waiting or only when it was taken.
+    /// Reports a message that waits, unless it was reported before. A message that is seen only once it was
+    /// taken is reported then.
     pub(super) fn waits(&mut self, node: NodeId, heard: &Heard, out: &mut Out) {
         if !self.knows(node)
             || self.carried.heard.contains(&heard.id())
@@ -58,10 +59,10 @@ impl Projection {
         self.carried.inbox.entry(node).or_default()
     }
 
-    /// What a message is: one event with its id and its time, whatever fact it is told by.
+    /// Reports a message, with the message's own id and time, whichever fact it came with.
     fn arrives(&self, node: NodeId, heard: &Heard, out: &mut Out) {
         let sent = match heard {
-            // A bare interrupt says nothing: a page would show an empty word of the user's.
+            // An interrupt without a text is not reported: a page would show an empty message from the user.
             Heard::Message { text, interrupt: true, .. } if text.trim().is_empty() => return,
             Heard::Message { id, at, text, interrupt } => {
                 let message = UserMessage {
@@ -96,7 +97,8 @@ impl Projection {
                 } else {
                     ConnectionStatus::Connected
                 };
-                // What a turn's status says is shown over the summary, so a node's own comes after it.
+                // A page shows the turn's status in place of the node's summary, so the node's own event
+                // comes after it.
                 out.say(Body::TurnStatus { node_id: node, status: TurnStatus::Started, detail: None });
                 self.moves(node, NodeStatus::Running, "running", status, out);
             }
@@ -127,7 +129,7 @@ impl Projection {
         }
     }
 
-    /// A node's status, as both the events that say it.
+    /// Reports a node's status with both events that have it, a patch and the node's progress.
     fn moves(
         &self,
         node: NodeId,
@@ -152,7 +154,8 @@ impl Projection {
         for heard in messages {
             let id = heard.id();
             let waited = self.inbox(node).shift_remove(&id);
-            // Taken before a projection saw it wait; a commit that takes it a second time (a retry) says nothing new.
+            // The message was taken before a projection saw it wait. A commit that takes it again, for a
+            // retry, reports nothing.
             if self.carried.heard.insert(id) && !waited {
                 self.arrives(node, heard, out);
             }
@@ -192,7 +195,8 @@ impl Projection {
         self.moves(node, status, &turned.summary, self.at_rest(node), out);
     }
 
-    /// The increment, then the node's total and the run's: in this order they end right with who adds them up.
+    /// Reports the tokens of the turn, then the totals of the node and of the run: in this order a reader
+    /// that adds up the increments ends with the right totals, too.
     fn used(&self, node: NodeId, turned: &Turned, out: &mut Out) {
         let Some(run) = &self.run else { return };
         let total = |usage: Option<Usage>| Some(usage.unwrap_or_default().and(turned.usage));
@@ -221,7 +225,7 @@ impl Projection {
     }
 
     pub(super) fn answered(&mut self, id: ApprovalId, resolution: &ApprovalResolution, out: &mut Out) {
-        // One that no turn waits for was resolved already, or is not known: said once.
+        // An approval that is not open was resolved already, or is unknown; nothing is reported twice.
         let Some(node) = self.carried.asked.shift_remove(&id) else { return };
         out.say(Body::ApprovalResolved { approval_id: id, resolution: resolution.clone() });
         let others = self.carried.asked.values().any(|other| *other == node);
@@ -232,7 +236,7 @@ impl Projection {
         }
     }
 
-    /// What was asked by a turn that is over is denied: an approval that ends in any way is resolved.
+    /// Denies what a turn that is over had asked: every approval that ends is resolved, however it ends.
     fn unasked(&mut self, node: NodeId, reason: &str, out: &mut Out) {
         let asked: Vec<ApprovalId> =
             self.carried.asked.iter().filter(|(_, of)| **of == node).map(|(id, _)| *id).collect();
@@ -242,7 +246,8 @@ impl Projection {
         }
     }
 
-    /// A line of a turn: an agent's words and tools. Nothing else is taken from there, and always as the turn's own.
+    /// Reports a line of a turn, always for the turn's own node. Only the agent's words, its tools and its
+    /// list of tasks are taken from a line.
     pub(super) fn line(&mut self, node: NodeId, body: &Body, out: &mut Out) {
         if !self.knows(node) {
             return;
@@ -259,14 +264,14 @@ impl Projection {
             | Body::ToolStarted { node_id, .. }
             | Body::ToolCompleted { node_id, .. } => *node_id = node,
             Body::NodePatch { node_id, patch } => {
-                // An agent's list of tasks is all that a turn may say of its node.
+                // The agent's list of tasks is all that a turn may change of its node.
                 *node_id = node;
                 **patch = NodePatch { todos: patch.todos.take(), ..NodePatch::default() };
                 if patch.todos.is_none() {
                     return;
                 }
             }
-            // What commits and refs say is not a line's to say.
+            // These events follow from commits and refs; a line can't claim them.
             Body::RunPatch { .. }
             | Body::RunMode { .. }
             | Body::RunStalled { .. }

@@ -1,8 +1,9 @@
-//! What came of a turn, as files of the data folder: made from what it left and from its two commits, and made anew where
-//! one is missing.
+//! The artifacts of a turn, as files of the data folder: they are made from what the turn left and from its
+//! two commits, and made again where one is missing.
 //!
-//! A file is named `<artifact id>-<name>`, and its id is made from the turn and the name. The diff is Git's own, between what the
-//! turn answered and its outcome, with no diff driver of a configuration's. Implements N13 (artifacts).
+//! A file is named `<artifact id>-<name>`, and the id is made from the turn and the name. The diff is Git's
+//! own, between the turn's trigger and its outcome, without any diff driver that is configured. Implements
+//! N13 (artifacts).
 
 use super::folder::{ARTIFACTS, Folder, path};
 use super::{LINES, Project, ProjectError};
@@ -15,14 +16,14 @@ use crate::flow::outcome::Outcome;
 use crate::protocol::id::ObjectId;
 use crate::store::RefName;
 
-/// The name of what a turn changed.
+/// The name of the file with the diff of what a turn changed.
 const DIFF: &str = "changes.diff";
-/// The name of what a turn reported.
+/// The name of the file with the text of a turn that reported.
 const REPORT: &str = "report.md";
-/// Most paths of a diff that are named.
+/// Most paths that are named beside a diff.
 const PATHS_MAX: usize = 1000;
 
-/// What a file of what a turn left is; none for one that is no artifact.
+/// Returns which kind of artifact a file is that a turn left; `None` where it is no artifact.
 fn kind(name: &[u8]) -> Option<ArtifactKind> {
     let begins = |with: &[u8]| name.starts_with(with);
     match () {
@@ -36,7 +37,7 @@ fn kind(name: &[u8]) -> Option<ArtifactKind> {
 }
 
 impl Project<'_> {
-    /// What came of a turn.
+    /// Returns the artifacts of a turn.
     pub(super) fn artifacts_of(
         &self,
         flow: &Flow,
@@ -68,7 +69,7 @@ impl Project<'_> {
         Ok(all)
     }
 
-    /// The paths that a turn changed.
+    /// Returns the paths that a turn changed, sorted.
     fn changed(&self, outcome: &Outcome) -> Result<Vec<String>, ProjectError> {
         let store = &*self.runner.store;
         let Some(trigger) = outcome.trigger else { return Ok(Vec::new()) };
@@ -110,7 +111,7 @@ impl Project<'_> {
         Ok(paths)
     }
 
-    /// Writes the files of a new turn that are not there.
+    /// Writes those files of a turn that do not exist yet.
     pub(super) fn write_artifacts(
         &self,
         folder: &Folder,
@@ -121,7 +122,7 @@ impl Project<'_> {
         each.try_for_each(|artifact| self.write(folder, artifact, turned.turn, commit))
     }
 
-    /// Makes a file anew that is missing, where what it was made of is still here.
+    /// Makes a missing file again, if what it was made of is still in this repository.
     ///
     /// # Errors
     /// Where refs, commits or the data folder can't be read or written.
@@ -133,7 +134,7 @@ impl Project<'_> {
         self.write(&Folder::open(&self.data, self.id, self.patience)?, artifact, turn, commit)
     }
 
-    /// The turn that an artifact came of, and its outcome.
+    /// Returns the turn of an artifact, and the commit of the turn's outcome.
     fn origin(&self, artifact: &Artifact) -> Result<Option<(TurnId, ObjectId)>, ProjectError> {
         let store = &*self.runner.store;
         let Some(tip) = store.known_tip(&self.name)? else { return Ok(None) };
@@ -175,7 +176,7 @@ impl Project<'_> {
     }
 }
 
-/// Whether a turn reported: it handed something over along an edge that is for reports.
+/// True if a turn reported: it called for a handoff along an edge that is for reports.
 fn reports(flow: &Flow, node: NodeId, outcome: &Outcome) -> bool {
     let calls = outcome.calls.iter().filter_map(|call| call.as_ref().ok());
     calls.filter(|call| call.name == "send_handoff").any(|call| {

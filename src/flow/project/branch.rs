@@ -1,8 +1,10 @@
-//! A node's branch as facts: what its commits say, with each turn's lines between its lease and its outcome.
+//! A node's branch as facts: what its commits say, with each turn's event lines between its lease and its
+//! outcome.
 //!
-//! Commits are read along first parents from the head down to what was taken before, and told oldest first. Renewals, and
-//! leases of `route`, say nothing. Where what was taken is not below the head any more the branch was rewound, and that is
-//! said: then all is projected anew. Implements N3 (what a head says), N13 (steps).
+//! Commits are read along first parents, from the head down to what was taken before, and become facts from
+//! the oldest on. Renewals, and leases of `route`, say nothing. If what was taken before is not below the
+//! head any more, the branch was rewound: the caller learns that, and projects everything anew. Implements N3
+//! (what a head says), N13 (steps).
 
 use super::lines;
 use super::position::{Branch, Turn};
@@ -29,18 +31,19 @@ use crate::protocol::message::Message;
 use crate::protocol::name::STALLED;
 use crate::store::{Commit, RefName};
 
-/// The lines of what `route` did are numbered from here on: its run's own lines come before.
+/// The number of the first line about what `route` did. Lower numbers are those of the event lines of its
+/// run.
 const DONE: u64 = 1 << 63;
 
-/// What a branch says that was not taken yet.
+/// What a branch says that was not taken before.
 pub(super) struct Read {
     /// The facts, oldest first.
     pub facts: Vec<Fact>,
-    /// How far it is taken with them; none where it was rewound.
+    /// How far the branch is taken with these facts; `None` where it was rewound.
     pub position: Option<Branch>,
 }
 
-/// A branch that is being read.
+/// A branch while it is read.
 struct Reading<'a, 'p> {
     project: &'a Project<'p>,
     flow: &'a Flow,
@@ -52,7 +55,7 @@ struct Reading<'a, 'p> {
 }
 
 impl Project<'_> {
-    /// What the branch of a node says that was not taken yet.
+    /// Reads what a node's branch says that was not taken before; `from` is how far it was taken.
     pub(super) fn branch(
         &self,
         (flow, senders): (&Flow, &Senders<'_>),
@@ -62,7 +65,7 @@ impl Project<'_> {
     ) -> Result<Read, ProjectError> {
         let name = RefName::branch(&node.branch);
         let Some(tip) = self.runner.store.known_tip(&name)? else {
-            // Not made yet, or gone with its node.
+            // The branch is not made yet, or gone with its node.
             return Ok(Read { facts: Vec::new(), position: Some(from.clone()) });
         };
         let mut reading =
@@ -80,7 +83,8 @@ impl Project<'_> {
         Ok(Read { facts, position: Some(Branch { tip: Some(tip.to_string()), turn }) })
     }
 
-    /// The commits above `known`, newest first; all above the base where none is known. None where `known` is not below.
+    /// Returns the commits above `known`, newest first; without `known`, all commits above the base. `None`
+    /// where `known` is not below the tip.
     pub(super) fn new_commits(
         &self,
         tip: ObjectId,
@@ -119,7 +123,7 @@ impl Reading<'_, '_> {
         let origin = event.origin_state();
         let origin = origin.as_ref().map(|state| state.as_str());
         if event.is_working() {
-            // A renewal stands on a lease, and its trigger below that.
+            // A lease stands on its trigger; a renewal stands on a lease, and its trigger is further below.
             let begins = event.trigger().is_some() && event.trigger() == commit.parents.first().copied();
             if let (true, Some(TURN), Some(run), Some(trigger)) =
                 (begins, origin, event.run_id(), event.trigger())
@@ -135,7 +139,8 @@ impl Reading<'_, '_> {
         if let Some(outcome) = Outcome::read(commit, &event) {
             return self.turned(commit, &outcome);
         }
-        // A turn that stands open here is over, whatever came over its lease; in its own words, where it came so far as to say any.
+        // A turn that is still open at this commit is over, whatever commit replaced its lease. The reason is
+        // the turn's own where its lines give one.
         let over = self.ended()?;
         let line = || shown::line(&event.message.subject);
         if over.as_ref().is_some_and(|turn| turn.why.is_none()) {
@@ -158,13 +163,13 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    /// How the node rests on this head, where it does.
+    /// Adds how the node rests on this head, if it does.
     fn rests(&mut self, commit: &Commit, event: &Event, state: &str) {
         let why = || shown::line(&event.message.subject);
         let stalled = matches!(self.facts.last(), Some(Fact::Stalled { commit: of, .. }) if *of == commit.id);
         match state {
             IDLE => self.step(commit, Step::Rests(Rest::Idle)),
-            // What it says is said by the stall.
+            // The stall already says why the node rests.
             BLOCKED if stalled => {}
             BLOCKED => self.step(commit, Step::Rests(Rest::Blocked(why()))),
             "failed" => self.step(commit, Step::Rests(Rest::Failed(why()))),
@@ -173,7 +178,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// The messages that a head takes in, as far as they are here.
+    /// Returns the messages that a head takes in, as far as this repository has them.
     fn delivered(&self, event: &Event) -> Vec<Heard> {
         let taken = heard_of(&event.message, Dialect::Dwp);
         let read = |id: ObjectId| {
@@ -184,7 +189,7 @@ impl Reading<'_, '_> {
         taken.iter().filter_map(|heard| read(heard.commit)).collect()
     }
 
-    /// What `route` did, as its outcome says.
+    /// Adds what `route` did, as its outcome says.
     fn routed(&mut self, commit: &Commit, event: &Event) {
         let at = Time::from_seconds(commit.committed.unwrap_or(0));
         let Some(turn) = event.run_id().and_then(|run| TurnId::parse(run).ok()) else { return };
@@ -197,7 +202,7 @@ impl Reading<'_, '_> {
                     number += 1;
                 }
                 Done::Stalled(evidence) => self.stalled(commit, at, evidence),
-                // The head says why it rests.
+                // The head's own state and subject say why the node rests.
                 Done::Hops(_) => {}
             }
         }
@@ -235,7 +240,7 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    /// The lines of the turn that is under way, as far as they are written.
+    /// Adds the lines that the turn under way has written since they were last read.
     fn live(&mut self) -> Result<(), ProjectError> {
         if let Some(mut turn) = self.turn.take() {
             if let Some(text) = self.project.live_lines(&turn, turn.read)? {
@@ -248,7 +253,7 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    /// The rest of the lines of a turn that is over, and the turn.
+    /// Adds the remaining lines of a turn that is over, and returns that turn.
     fn ended(&mut self) -> Result<Option<Turn>, ProjectError> {
         let Some(mut turn) = self.turn.take() else { return Ok(None) };
         if let Some(text) = self.project.live_lines(&turn, turn.read)? {

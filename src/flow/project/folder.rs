@@ -1,9 +1,11 @@
-//! The data folder of a flow: `events.jsonl`, which only grows, `state.json`, which is replaced whole, and a lock.
+//! The data folder of a flow: `events.jsonl`, which only grows, `state.json`, which is replaced as a whole,
+//! and a lock.
 //!
-//! One process at a time projects, under the lock, in which it says which one it is; a reader needs none. Who waits for
-//! the lock waits as long as the log grows, and so long after that: one that was stopped keeps no other from ending. What a
-//! process that was killed left (a torn line, events beyond what the state covers) is cut or read back before anything is
-//! appended, so no event is lost or there twice. Both files may be removed: they are made anew. Implements N13 (the files).
+//! One process at a time projects. It holds the lock, in which it writes its process id; a reader needs no
+//! lock. A process that waits for the lock waits as long as the log grows, and for a limited time after that,
+//! so that a holder that was stopped keeps no other process from ending. What a killed process left (a torn
+//! line, events beyond what the state covers) is cut or read back before anything is appended, so no event is
+//! lost or written twice. Both files may be removed: they are made anew. Implements N13 (the files).
 
 use super::ProjectError;
 use super::position::{self, Position};
@@ -19,28 +21,27 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The log.
+/// The file name of the log.
 pub const EVENTS: &str = "events.jsonl";
-/// The state.
+/// The file name of the state.
 pub const STATE: &str = "state.json";
-/// Held by the process that appends.
+/// The name of the file that the process that appends holds locked.
 const LOCK: &str = "lock";
-/// How often a lock that another process holds is tried.
+/// The time between two tries for a lock that another process holds.
 const TRY_EVERY: Duration = Duration::from_millis(10);
-/// The folder of what came of turns.
+/// The folder with the artifacts of turns.
 pub const ARTIFACTS: &str = "artifacts";
 /// Longest state that is read, in bytes.
 const STATE_MAX: u64 = 1 << 30;
 /// How much of a log is read at once, in bytes.
 const PIECE: usize = 1 << 20;
-/// The mode of files and folders: what a repository's conversations say is its owner's.
+/// The modes of files and folders: only their owner may read what a repository's conversations say.
 const FILE: u32 = 0o600;
 const FOLDER: u32 = 0o700;
 
-/// A flow's folder, which this process alone appends to.
+/// A flow's folder, held so that only this process appends to it.
 pub struct Folder {
     root: Root,
-    /// Its path.
     pub path: PathBuf,
     log: File,
     /// Lines that are not written yet.
@@ -48,14 +49,14 @@ pub struct Folder {
     _lock: Flock<File>,
 }
 
-/// The folder of a flow below the data folder.
+/// Returns the folder of a flow below the data folder.
 pub fn path(data: &Path, run: RunId) -> PathBuf {
     data.join("runs").join(run.to_string())
 }
 
 impl Folder {
-    /// Opens a flow's folder, which is made where there is none, and waits until no other process projects: so long at
-    /// most after the log has grown.
+    /// Opens a flow's folder, which is made if there is none, once no other process projects. Waits while the
+    /// log grows, and at most `patience` after it last did.
     pub fn open(data: &Path, run: RunId, patience: Duration) -> Result<Self, ProjectError> {
         let path = path(data, run);
         make(data)?;
@@ -69,8 +70,9 @@ impl Folder {
         Ok(Self { root, path, log, held: Vec::new(), _lock: lock })
     }
 
-    /// What was projected before, and what the log has: the state that goes on, and the log with what it does not cover.
-    /// Where one does not fit the other all is projected anew.
+    /// Returns what was projected before, together with the part of the log that it does not cover. If the
+    /// state does not fit the log, returns an empty projection and the whole log, so that everything is
+    /// projected anew.
     pub fn begun(&mut self, run: RunId) -> Result<(Projection, Position, Log), ProjectError> {
         let kept = found(self.root.read(Path::new(STATE), STATE_MAX))?;
         let kept = kept.and_then(|raw| position::read(&raw));
@@ -85,12 +87,12 @@ impl Folder {
         }
     }
 
-    /// The whole log, whatever was projected before.
+    /// Reads the whole log, whatever was projected before.
     pub fn all(&mut self) -> Result<Log, ProjectError> {
         self.rest(Log::default())
     }
 
-    /// True where the log goes at least as far as a position says, and a line ends there.
+    /// True where the log is at least as long as a position says, and a line ends at that point.
     fn covers(&self, position: &Position, length: u64) -> bool {
         let mut last = [0];
         match position.log {
@@ -103,7 +105,7 @@ impl Folder {
         }
     }
 
-    /// Reads what the log has beyond its beginning, and cuts what is torn.
+    /// Reads the part of the log that is beyond `log`, and cuts off a torn last line.
     fn rest(&mut self, mut log: Log) -> Result<Log, ProjectError> {
         let failed = self.failed("read");
         self.log.seek(SeekFrom::Start(log.len())).map_err(&failed)?;
@@ -123,14 +125,15 @@ impl Folder {
         Ok(log)
     }
 
-    /// Appends the events that are not in the log yet; they are there once [`Folder::flush`] was called.
+    /// Appends the events that are not in the log yet; they are sure to be in the file once [`Folder::flush`]
+    /// was called.
     pub fn append(&mut self, log: &mut Log, events: Vec<Event>) -> Result<(), ProjectError> {
         let new = log.append(events);
         self.held.extend_from_slice(&log.lines(&new));
         if self.held.len() >= PIECE { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what was appended.
+    /// Writes the lines that are held.
     pub fn flush(&mut self) -> Result<(), ProjectError> {
         let failed = self.failed("write");
         self.log.write_all(&self.held).map_err(failed)?;
@@ -146,7 +149,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes an artifact that is not there; `content` is asked only then.
+    /// Writes an artifact if it does not exist; `content` is called only then.
     pub fn artifact(
         &self,
         name: &str,
@@ -171,15 +174,17 @@ impl Folder {
     }
 }
 
-/// Waits for the lock, and says in it who has it now.
+/// Waits for the lock, and writes in it which process has it now.
 fn locked(mut file: File, path: &Path, log: &File, patience: Duration) -> Result<Flock<File>, ProjectError> {
     let length = || log.metadata().map(|meta| meta.len()).unwrap_or(0);
-    // By how often it was tried: a process that was stopped itself meanwhile counts on from there.
+    // The wait is counted by tries and not by the clock, so that the time during which this process is itself
+    // stopped does not count.
     let (mut seen, mut waited) = (length(), Duration::ZERO);
     loop {
         let errno = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => {
-                // For a process that waits in vain: what can't be written is not named.
+                // A process that waits in vain reports this id; if it can't be written, that process reports
+                // none.
                 let own = format!("{}\n", std::process::id());
                 let _ = lock.set_len(0).and_then(|()| lock.write_all_at(own.as_bytes(), 0));
                 return Ok(lock);
@@ -208,7 +213,7 @@ fn locked(mut file: File, path: &Path, log: &File, patience: Duration) -> Result
     }
 }
 
-/// The process that has the lock, as it says.
+/// Returns the id of the process that has the lock, as the lock says; `None` where it says none.
 fn holder(lock: &File) -> Option<u32> {
     let mut said = [0; 16];
     let length = lock.read_at(&mut said, 0).ok()?;
@@ -233,7 +238,7 @@ mod tests {
     use std::io::Write;
     use std::time::{Duration, Instant};
 
-    /// N13: one that gets on is waited for, however long that takes; one that does not is not.
+    /// N13: a process that makes progress is waited for, however long that takes; one that makes none is not.
     #[test]
     fn a_process_that_gets_on_is_waited_for() {
         let data = tempfile::tempdir().unwrap();
@@ -245,7 +250,7 @@ mod tests {
         let began = Instant::now();
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                // All of it, so that its lock ends with this thread.
+                // The whole folder moves into this thread, so that its lock ends with the thread.
                 let mut first = first;
                 while began.elapsed() < patience * 2 {
                     first.log.write_all(b"{}\n").unwrap();

@@ -1,8 +1,10 @@
-//! The lines of a turn's events as facts: from the file that it writes while it runs, or from what it left.
+//! The event lines of a turn as facts: from the file that the turn writes while it runs, or from what it
+//! left.
 //!
-//! Where the turn ran, its file has every line, those that only stream too; anywhere else there is what its ref keeps.
-//! Both number alike, so that they are the same events. A line that is torn, too long, or none of the contract's is passed
-//! by: an agent may have printed it. Implements N13 (lines).
+//! The file is only on the machine where the turn ran, and has every line, also those that only stream;
+//! elsewhere there are the lines that the turn's ref keeps. Both are numbered alike, so that they give the
+//! same events. A line that is torn, too long, or not one of the contract's is skipped, because an agent may
+//! have printed it. Implements N13 (lines).
 
 use super::position::Turn;
 use crate::contract::event::{ApprovalRequest, Body};
@@ -18,18 +20,18 @@ pub const LINE_MAX: usize = 16 << 20;
 /// The type of the line that stands for what a file was too long to keep.
 const LEFT_OUT: &str = "aynig.left-out";
 
-/// What stands in a turn's lines.
+/// What was read of a turn's lines.
 #[derive(Debug, Default)]
 pub struct Lines {
-    /// The facts.
     pub facts: Vec<Fact>,
-    /// Bytes that were read: whole lines.
+    /// How many bytes were read, all of them whole lines.
     pub read: u64,
-    /// The file was too long: what it has is not all.
+    /// True where the file was too long, so that some of its lines are missing.
     pub cut: bool,
 }
 
-/// Reads whole lines of a turn. `known` lines that are kept were read before, from elsewhere, and are passed by.
+/// Reads whole lines of a turn. The first `known` lines that are kept were read before, from another source,
+/// and are skipped.
 pub fn read(text: &[u8], node: NodeId, turn: &mut Turn, mut known: u32) -> Lines {
     let mut lines = Lines::default();
     for line in text.split_inclusive(|b| *b == b'\n') {
@@ -37,7 +39,7 @@ pub fn read(text: &[u8], node: NodeId, turn: &mut Turn, mut known: u32) -> Lines
         lines.read += line.len() as u64;
         let Some((body, at)) = body(whole, node, &mut lines.cut) else { continue };
         if streams(&body) {
-            // Those before what is known belong to it.
+            // Streamed lines ahead of the last known line were read before as well.
             if known == 0 {
                 let number = turn.number(true);
                 lines.facts.push(fact(turn, node, at, number, body));
@@ -73,7 +75,8 @@ fn fact(turn: &mut Turn, node: NodeId, at: Option<Time>, number: u64, body: Body
     }
 }
 
-/// What a line says, and when. The node is the turn's, whatever the line says.
+/// Returns what a line says, and when; `None` where it is none of the contract's. The node is the turn's,
+/// whatever the line says.
 fn body(line: &[u8], node: NodeId, cut: &mut bool) -> Option<(Body, Option<Time>)> {
     if line.is_empty() || line.len() > LINE_MAX {
         return None;
@@ -85,7 +88,7 @@ fn body(line: &[u8], node: NodeId, cut: &mut bool) -> Option<(Body, Option<Time>
     Some((serde_json::from_value(Value::Object(fields)).ok()?, at))
 }
 
-/// True for what only streams: the whole of it follows.
+/// True for what only streams: pieces whose whole follows in a later line, and heartbeats.
 pub fn streams(body: &Body) -> bool {
     match body {
         Body::MessageDelta { .. } | Body::ThinkingDelta { .. } | Body::NodeHeartbeat { .. } => true,

@@ -1,10 +1,11 @@
-//! A flow as its events: what refs, commits, messages, questions and turns' lines say, gathered, projected and kept.
+//! A flow as its events, which are gathered from refs, commits, messages, questions and the lines of turns,
+//! projected, and kept.
 //!
-//! [`Project::update`] takes what is new since the last time, whichever process that was: it appends the events that are
-//! not in the log, and replaces the state. The rules of what a fact means are `contract/`'s; here
-//! facts are read, and nothing is decided. What can't be read of a message or a line is passed by, and so is what the flow
-//! once said and says no more; the flow as it is now, or a node's commit, that can't be read is an error, and nothing was
-//! appended then. Implements N13.
+//! [`Project::update`] takes in what is new since the last update, whichever process made that: it appends
+//! the events that are not in the log, and replaces the state. The rules of what a fact means are in
+//! `contract/`; this module only reads facts, and decides nothing. A message or a line that can't be read is
+//! skipped, and so is an earlier commit of the flow. If the flow's present commit or a node's commit can't be
+//! read, that is an error, and nothing is appended. Implements N13.
 
 mod artifacts;
 mod branch;
@@ -35,9 +36,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The file of a turn's lines in what it left.
+/// The name of the file with the event lines, in what a turn left.
 const LINES: &[u8] = b"events.jsonl";
-/// How long another process may project without a new event: reading a long history for the first time takes seconds.
+/// How long another process may project without adding an event: to read a long history for the first time
+/// takes seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Why nothing was projected.
@@ -68,43 +70,43 @@ fn named(holder: Option<u32>) -> String {
 
 /// The projection of one flow, by one process.
 pub struct Project<'p> {
-    /// What reads.
+    /// The runner whose repository is read.
     pub runner: &'p Runner<'p>,
     /// The flow's id.
     pub id: RunId,
     /// The flow's ref.
     pub name: RefName,
-    /// The data folder.
+    /// The data folder, in which each flow has a folder of its own.
     pub data: PathBuf,
-    /// How long it waits for another process that projects and does not get on.
+    /// How long to wait for another process that projects and makes no progress.
     pub patience: Duration,
     blobs: std::cell::RefCell<HashMap<ObjectId, Vec<u8>>>,
     left_out: std::cell::RefCell<Vec<ProjectError>>,
 }
 
-/// Facts of each source in its order, and the position after them.
+/// The facts of each source, in the source's order, and the position after all of them.
 type Gathered = (Vec<Vec<Fact>>, Position);
 
 /// What came of an update.
 #[derive(Debug)]
 pub struct Updated {
-    /// The run's state; none where the flow is not there.
+    /// The run's state; `None` where the flow does not exist.
     pub run: Option<Run>,
     /// How long the log is, in bytes.
     pub log: u64,
-    /// Why commits that the flow had once are left out.
+    /// Why earlier commits of the flow were left out.
     pub left_out: Vec<ProjectError>,
 }
 
 impl<'p> Project<'p> {
-    /// The projection of a flow.
+    /// Prepares the projection of a flow; nothing is read yet.
     pub fn new(runner: &'p Runner<'p>, id: RunId, data: PathBuf) -> Self {
         let name = super::store::ref_of(id);
         let (blobs, left_out) = Default::default();
         Self { runner, id, name, data, patience: PATIENCE, blobs, left_out }
     }
 
-    /// Hears of what others did, where branches are a remote's.
+    /// Fetches what other machines did, where the branches are a remote's.
     ///
     /// # Errors
     /// Where the remote can't be asked.
@@ -113,18 +115,19 @@ impl<'p> Project<'p> {
         Ok(self.runner.store.hear_shared(&[INBOX, ASKED])?)
     }
 
-    /// Takes what is new.
+    /// Projects what is new.
     ///
     /// # Errors
-    /// Where refs, commits or the data folder can't be read or written, or another process holds the flow and does not get
-    /// on: then nothing was appended.
+    /// Where refs, commits or the data folder can't be read or written, or another process holds the flow and
+    /// makes no progress. If the flow is held, or its facts can't be gathered, nothing was appended.
     pub fn update(&self) -> Result<Updated, ProjectError> {
         let mut folder = Folder::open(&self.data, self.id, self.patience)?;
         let (projection, position, log) = folder.begun(self.id)?;
         match self.gather(&position)? {
             Some((sources, next)) => self.project(folder, (projection, position, log), sources, next),
             None => {
-                // A branch was rewound: from the beginning, into the same log. What was left out is met again.
+                // A branch was rewound, so everything is projected from the beginning, into the same log. The
+                // commits that were left out are found again.
                 self.left_out.take();
                 let begun = (Projection::new(self.id), Position::default(), folder.all()?);
                 let (sources, next) = self.gather(&begun.1)?.unwrap_or_default();
@@ -142,10 +145,10 @@ impl<'p> Project<'p> {
     ) -> Result<Updated, ProjectError> {
         let now = Time(i64::try_from(self.runner.clock.millis()).unwrap_or(i64::MAX));
         let bounded = |source: Vec<Fact>| source.into_iter().map(|fact| fact.bounded(now)).collect();
-        // One fact after the other, so that a long history is not held twice.
+        // Facts are taken one after the other, so that a long history is not held twice.
         for fact in ordered(sources.into_iter().map(bounded).collect()) {
             match &fact {
-                // What a turn kept of a question is no second question.
+                // The lines that a turn keeps repeat its questions; a repeated question is not a second one.
                 Fact::Asked { request, .. } => {
                     if next.asked.insert(request.approval_id, request.node_id).is_some() {
                         continue;
@@ -171,7 +174,7 @@ impl<'p> Project<'p> {
         Ok(Updated { run: projection.run().cloned(), log: log.len(), left_out: self.left_out.take() })
     }
 
-    /// The facts that are new since a position; none where a branch was rewound.
+    /// Returns the facts that are new since a position; `None` where a branch was rewound.
     fn gather(&self, from: &Position) -> Result<Option<Gathered>, ProjectError> {
         let store = &*self.runner.store;
         let Some(tip) = store.known_tip(&self.name)? else { return Ok(Some((Vec::new(), from.clone()))) };
@@ -181,7 +184,8 @@ impl<'p> Project<'p> {
             let at = Time::from_seconds(commit.committed.unwrap_or(0));
             match self.flow_at(commit.id, commit.tree) {
                 Ok(flow) => sources[0].push(Fact::Flow { commit: commit.id, at, flow: Box::new(flow) }),
-                // A version of the contract, or a mistake, that was taken back.
+                // An earlier commit with a mistake, or of another version of the contract, that was corrected
+                // since.
                 Err(why @ (ProjectError::Flow { .. } | ProjectError::Files { .. })) if commit.id != tip => {
                     self.left_out.borrow_mut().push(why);
                 }
@@ -199,7 +203,8 @@ impl<'p> Project<'p> {
             moved |= tip.is_some_and(|tip| was(id) != Some(&*tip.to_string()));
         }
         if moved {
-            // What a turn left is there before its outcome is; where no branch moved there is nothing new to hear of.
+            // What a turn left is published before its outcome, so if no branch moved, there is nothing new
+            // to fetch.
             store.hear_shared(&[TURNS])?;
         }
         let mut next =
@@ -217,7 +222,7 @@ impl<'p> Project<'p> {
         Ok(Some((sources, next)))
     }
 
-    /// The flow of a commit. Files that were read before are not read again.
+    /// Reads the flow of a commit. Files that were read before are not read again.
     fn flow_at(&self, commit: ObjectId, tree: ObjectId) -> Result<Flow, ProjectError> {
         let mut blobs = self.blobs.borrow_mut();
         let read = read_files_with(&*self.runner.store, tree, BOUNDS, &blobs);
@@ -227,12 +232,13 @@ impl<'p> Project<'p> {
         })?;
         let files = read.files.iter().map(|(name, content)| (name.as_str(), content.as_slice()));
         let flow = Flow::read(files).map_err(|why| ProjectError::Flow { commit, why })?;
-        // Of a file's earlier content there is no need any more.
+        // The earlier contents of files are not needed any more.
         *blobs = read.contents();
         Ok(flow)
     }
 
-    /// What the turn that is under way wrote from there on, where it runs here.
+    /// Returns what the turn under way has written from byte `from` on; `None` where this machine has no file
+    /// of the turn, or a shorter one.
     fn live_lines(&self, turn: &Turn, from: u64) -> Result<Option<Vec<u8>>, ProjectError> {
         let Ok(trigger) = turn.trigger.parse() else { return Ok(None) };
         let Some(logs) = logs::of_run(self.runner.repo, &turn.id.to_string(), trigger) else {
@@ -248,14 +254,15 @@ impl<'p> Project<'p> {
         Ok(Some(place.read_from(name, from, u64::MAX)?))
     }
 
-    /// The lines that a turn left.
+    /// Returns the event lines that a turn left.
     fn kept_lines(&self, turn: TurnId) -> Result<Option<Vec<u8>>, ProjectError> {
         let entries = self.left(turn)?;
         let lines = entries.iter().find(|entry| entry.name == LINES);
         Ok(lines.map(|entry| self.runner.store.read_blob(entry.id)).transpose()?)
     }
 
-    /// What a turn left; nothing where that is not here, or has no signature that is asked for.
+    /// Returns the files that a turn left; none where this repository does not have them, or they lack a
+    /// signature that is required.
     fn left(&self, turn: TurnId) -> Result<Vec<TreeEntry>, ProjectError> {
         let (store, name) =
             (&*self.runner.store, RefName::new([TURNS, turn.to_string().as_bytes()].concat()));

@@ -1,8 +1,9 @@
-//! What waits for a flow's nodes, and what is asked by their turns, as facts.
+//! The messages that wait for a flow's nodes, and the questions that their turns ask, as facts.
 //!
-//! A message is a fact when it is first seen waiting; one that is taken in before the first look is told by the commit
-//! that takes it. A question is an approval where it holds the call that it is about, and a run waits for its answer. Where
-//! signatures are asked for, what has none is neither. Implements N13 (messages, questions).
+//! A message is a fact when it is first seen waiting; if it is taken in before it was seen, the commit that
+//! takes it in reports it. A question is an approval if it holds the call that it is about and a run waits
+//! for its answer. Where signatures are required, an unsigned message or question is no fact. Implements N13
+//! (messages, questions).
 
 use super::position::Position;
 use super::{Project, ProjectError};
@@ -23,7 +24,7 @@ use crate::store::RefName;
 use std::collections::HashMap;
 
 impl Project<'_> {
-    /// Messages that wait and were not told yet, of each node one list.
+    /// Returns the messages that wait and were not reported yet, one list for each node.
     pub(super) fn inboxes(
         &self,
         (flow, senders): (&Flow, &Senders<'_>),
@@ -57,7 +58,7 @@ impl Project<'_> {
         Ok(sorted.collect())
     }
 
-    /// What is asked now by turns of this flow: of those that were told before, nothing new.
+    /// Returns the questions that turns of this flow ask now and that were not reported before.
     pub(super) fn questions(&self, flow: &Flow, from: &Position) -> Result<Vec<Fact>, ProjectError> {
         let store = &*self.runner.store;
         let mut facts = Vec::new();
@@ -76,7 +77,8 @@ impl Project<'_> {
             }
             let context = question.text.lines().next().map(str::to_owned);
             let request = ApprovalRequest { approval_id, node_id, tool, context };
-            // To the millisecond, as the turn's own lines: it is asked about what they proposed before.
+            // The id has the time to the millisecond, as the turn's own lines have it, so that the question
+            // comes after the lines that proposed its call.
             let at = Time(i64::try_from(id.millis()).unwrap_or(i64::MAX));
             facts.push(Fact::Asked { at, request });
         }
@@ -84,8 +86,8 @@ impl Project<'_> {
         Ok(facts)
     }
 
-    /// Whether a run waits for the answer, and the words are its own where signatures are asked for. Any other question is no
-    /// approval: nothing would ever resolve it.
+    /// True if a run waits for the answer and, where signatures are required, the question is signed. Any
+    /// other question is no approval, since nothing would ever resolve it.
     fn is_asked(&self, question: &Question, commit: ObjectId, said: &Message) -> Result<bool, ProjectError> {
         let branch = RefName::branch(&question.branch);
         let Some(Tip { event: Some(head), .. }) = self.runner.read_tip(&branch)? else { return Ok(false) };

@@ -1,56 +1,56 @@
-//! What `route` did, as its outcome says it: one JSON object a line of the body.
+//! What `route` did, as its outcome says: one JSON object on each line of the body.
 //!
-//! The outcome is a commit, so every clone can show it, and read it back for the events that it means: a call that was
-//! performed or refused, and why a node waits for a person. A body's lines travel no further, as trailers of a resting
-//! head would with every message that it takes in. Implements N5, N7 (`tool.completed`), N11 (the evidence).
+//! The outcome is a commit, so every clone can show it, and can read from it the events that it means: that a
+//! call was performed or refused, and why a node waits for a person. The lines are in the body because the
+//! trailers of a resting head are copied to each commit that takes in messages. Implements N5, N7
+//! (`tool.completed`), N11 (the evidence).
 
 use crate::contract::event::{StallEvidence, ToolError, ToolResult};
 use crate::contract::id::ToolId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One line.
+/// One line of the body.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Done {
     /// A call, and what came of it.
     Call {
-        /// Its id.
+        /// The id of the call.
         id: ToolId,
-        /// The tool.
+        /// The name of the tool.
         name: String,
-        /// What came of it.
         result: ToolResult,
-        /// Why it was refused.
+        /// Why the call was refused; `None` where it was performed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ToolError>,
     },
-    /// The node goes in a circle.
+    /// The node goes in a circle, on this evidence.
     Stalled(StallEvidence),
-    /// As many dispatches as may led to one another without a person.
+    /// This many dispatches led to one another without a person, and no more may.
     Hops(u32),
 }
 
 impl Done {
-    /// A call that was performed.
+    /// Returns the line of a call that was performed.
     pub fn call(id: ToolId, name: &str, output: Value) -> Self {
         let result = ToolResult { ok: true, output: Some(output) };
         Self::Call { id, name: name.to_owned(), result, error: None }
     }
 
-    /// A call that was not.
+    /// Returns the line of a call that was refused.
     pub fn refused(id: ToolId, name: &str, why: &str) -> Self {
         let error = Some(ToolError { message: why.to_owned() });
         Self::Call { id, name: name.to_owned(), result: ToolResult { ok: false, output: None }, error }
     }
 
-    /// The body of an outcome that did these.
+    /// Returns the body of an outcome with these lines.
     pub fn body(all: &[Self]) -> String {
         let lines = all.iter().filter_map(|done| serde_json::to_string(done).ok());
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Those of a body; a line that is none is passed by.
+    /// Reads the lines of a body; a line that can't be read is skipped.
     pub fn read(body: &[u8]) -> Vec<Self> {
         body.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }

@@ -1,12 +1,13 @@
-//! `route`: what follows from a turn whose outcome is on its branch, done once however often it is begun.
+//! `route` does what follows from a turn whose outcome is on its branch, once, however often it is started.
 //!
-//! [`route`] reads the outcomes of turns below the trigger that nothing followed from yet (one, but where a `route` was given up
-//! on and a message brought the next turn), performs their calls one after the other (each with
-//! ids made from the call, so that what was done is found done), judges whether the node goes in a circle or too far
-//! without a person, and says in which state the node goes on. A turn whose outcome did not land is not on the branch, so
-//! nothing of it is performed. Who is killed anywhere begins again and ends where it would have. Nothing is printed;
-//! who was sent something is returned, for the caller to have it heard. Implements N5, N6, N7 (performing), N11,
-//! N14 (each thing once, in whichever process).
+//! [`route`] reads the outcomes of those turns at or below the trigger that were not routed yet: one, unless
+//! a `route` was given up on and a message brought the next turn. It performs their calls one after the
+//! other, with ids made from each call, so that what was done before is recognized. It judges whether the
+//! node goes in a circle, or too far without a person, and says in which state the node goes on. A turn whose
+//! outcome did not land is not on the branch, so nothing of it is performed. A process that is killed at any
+//! point can be started again, and ends as it would have. Nothing is printed; what was sent is returned, so
+//! that the caller can have it delivered. Implements N5, N6, N7 (performing), N11, N14 (each thing once, in
+//! whichever process).
 
 pub mod done;
 mod perform;
@@ -31,45 +32,46 @@ use done::Done;
 use perform::Performing;
 use plan::{Next, Wants, next};
 
-/// How many commits of a branch are looked through for a turn's outcome.
+/// How many commits of a branch are searched for outcomes of turns.
 const LOOK_BACK: usize = 10_000;
 
 /// How far a flow goes without a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Dispatches that may lead to one another (`aynig.flowHops`).
+    /// Most dispatches that may lead to one another (`aynig.flowHops`).
     pub hops: u32,
-    /// Repetitions after the first that are taken for a circle (`aynig.stallTurns`).
+    /// How many repetitions after the first count as a circle (`aynig.stallTurns`).
     pub stall: u32,
 }
 
 /// Why a turn was not routed.
 #[derive(Debug, thiserror::Error)]
 pub enum RouteError {
-    /// There is no turn below the trigger.
+    /// No turn ended at or below the trigger.
     #[error("no turn ended below {0}")]
     NoTurn(ObjectId),
     /// The next state can't be declared.
     #[error("cannot declare what comes next: {0}")]
     Declaration(String),
-    /// The flow, a branch, a message.
+    /// An error of the flow, a branch or a message.
     #[error(transparent)]
     Flow(#[from] FlowError),
 }
 
-/// What was done.
+/// What `route` did.
 #[derive(Debug)]
 pub struct Routed {
-    /// What comes next.
+    /// What the run declares as the node's next state.
     pub declaration: Declaration,
-    /// What was sent, to whom.
+    /// The messages that were sent and wait now.
     pub sent: Vec<Sent>,
 }
 
-/// Does what follows from the turn that ended at or below the trigger of the run that we are inside of.
+/// Does what follows from the turn that ended at or below the trigger of the run that this process belongs
+/// to.
 ///
 /// # Errors
-/// [`RouteError`]; what was done until then is found done by the process that begins again.
+/// [`RouteError`]; a process that begins again recognizes what was done until then.
 pub fn route(
     runner: &Runner<'_>,
     inside: &Inside,
@@ -89,19 +91,22 @@ pub fn route(
     let wants = Wants::of(&performing.kept.flow, node, &open);
     let next = next(&performing.kept.flow, node, turn, wants, (inside.hop, limits.hops), stalled);
     if next.pauses() {
-        // Before anything is handed on: the node that is handed it waits for the person, too.
+        // The flow is paused before anything is handed on, so that the node that receives it waits for the
+        // person, too.
         performing.pause(&next)?;
     }
     for turn in open.iter().rev() {
         performing.turn(turn)?;
         performing.tell(turn)?;
     }
-    // Who is told something has a turn for that before it is said to have left its own answer out.
+    // A node that is told something gets a turn for it, in which it may still give its own answer. Only a
+    // node without that is reported as not having answered.
     let is_told = open.iter().any(|turn| !turn.answers.is_empty() || !turn.refused.is_empty());
     if next == Next::Idle && !is_told && turn.ended == contract::projection::Ended::Completed {
         performing.tell_who_waits(turn)?;
     }
-    // What asked this turn to end and says nothing more is not for the next one, though its sender was killed.
+    // An interrupt of this turn that says nothing more is not for the next turn. It still waits if its sender
+    // was killed.
     flows.drop_bare_interrupts(&inside.branch)?;
     let Performing { mut done, sent, .. } = performing;
     done.extend(match &next {
@@ -112,7 +117,7 @@ pub fn route(
     Ok(Routed { declaration: declaration(&next, turn, &done)?, sent })
 }
 
-/// Declares that what follows from the turn is done later.
+/// Returns the declaration that asks for `route` again, later.
 ///
 /// # Errors
 /// [`RouteError::Declaration`].
@@ -143,7 +148,7 @@ fn declaration(next: &Next, turn: &Outcome, done: &[Done]) -> Result<Declaration
         subject: if subject.trim().is_empty() { next.state().to_owned() } else { subject },
         body: Done::body(done),
         keep_trailers: false,
-        // What comes meanwhile is taken in, before the node goes on by itself too.
+        // The head takes in messages that arrive meanwhile, even if the node goes on by itself.
         trailers: vec![Trailer::new(crate::protocol::accepts::ACCEPTS, accepts())],
         take: Take::default(),
         not_before: None,
@@ -155,7 +160,7 @@ fn declaration(next: &Next, turn: &Outcome, done: &[Done]) -> Result<Declaration
 enum Ended {
     /// A turn.
     Turn(Box<Outcome>),
-    /// What followed from one.
+    /// The `route` that followed from a turn.
     Route,
 }
 
@@ -166,21 +171,22 @@ impl Ended {
         }
         let is = |state: Option<&StateName>, word: &str| state.is_some_and(|state| state.as_str() == word);
         let routed = event.run_id().is_some() && is(event.origin_state().as_ref(), ROUTE);
-        // One that could not be done yet, or was given up, is still to be done.
+        // A `route` that was put off, or given up on, is still to be done.
         let open = event.is_working() || is(event.state_name(), ROUTE) || is(event.state_name(), STALLED);
         (routed && !open).then_some(Self::Route)
     }
 }
 
-/// The turns of a branch, as its commits tell them.
+/// The turns of a branch, read from its commits.
 struct Turns<'t, 'r> {
     runner: &'t Runner<'r>,
-    /// Where nodes' branches begin.
+    /// The base of the flow, at which the branches of its nodes begin.
     base: &'t str,
 }
 
 impl Turns<'_, '_> {
-    /// What ended turns, and what followed from them, at or below a commit, newest first, as long as `more` wants them.
+    /// Passes what ended at or below a commit, turns and the `route` runs that followed, to `more`, newest
+    /// first, until that returns false.
     fn each(&self, from: ObjectId, more: &mut dyn FnMut(Ended) -> bool) -> Result<(), FlowError> {
         let store = &*self.runner.store;
         let mut at = Some(from);
@@ -201,7 +207,7 @@ impl Turns<'_, '_> {
         Ok(())
     }
 
-    /// The turns that nothing followed from yet, newest first; the last one in any case.
+    /// Returns the turns that were not routed yet, newest first; at least the last turn.
     fn open(&self, trigger: ObjectId) -> Result<Vec<Outcome>, FlowError> {
         let mut open = Vec::new();
         self.each(trigger, &mut |ended| match ended {
@@ -209,13 +215,13 @@ impl Turns<'_, '_> {
                 open.push(*outcome);
                 true
             }
-            // A user who asks for it once more by hand means the turn before it.
+            // If a user asks for `route` again by hand, the turn before the last `route` is meant.
             Ended::Route => open.is_empty(),
         })?;
         Ok(open)
     }
 
-    /// What the last turns can be compared by, oldest first: as many as a judgement needs.
+    /// Returns what the last turns can be compared by, oldest first: as many of them as a judgment needs.
     fn signals(&self, turn: &Outcome, seen: Option<&str>, limit: u32) -> Result<Vec<Signals>, FlowError> {
         let most = (limit as usize).saturating_add(1).max(3);
         let mut turns = Vec::new();

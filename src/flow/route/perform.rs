@@ -1,8 +1,9 @@
-//! Performing a turn's calls, one after the other, each with ids that are made from it.
+//! Performs a turn's calls, one after the other, with ids that are made from each call.
 //!
-//! A call that was performed before is found done: its node or edge is in the flow, its message waits or was heard, and
-//! nothing is refused that was done, whatever became of the flow since. What is refused now (the flow changed since the
-//! turn asked) is told to the agent by a message of its own. Implements N5 (once), N6, N7 (who performs).
+//! A call that was performed before is recognized: its node or edge is in the flow, or its message waits or
+//! was heard. Nothing that was done is refused later, whatever became of the flow since. If a call is refused
+//! now, because the flow changed since the turn asked, the agent is told by a message. Implements N5 (once),
+//! N6, N7 (who performs).
 
 use super::RouteError;
 use super::done::Done;
@@ -24,30 +25,30 @@ use crate::runner::talk::TalkError;
 use crate::runner::talk::send::{Sending, Sent};
 use crate::store::RefName;
 
-/// A turn, and when it was.
+/// A turn, with the times that ids are made from.
 struct Turn<'t> {
     turn: &'t Outcome,
     at: Moments,
 }
 
-/// A message of `route`'s own words.
+/// Returns a message in `route`'s own words.
 fn said(id: MessageId, text: String) -> Result<Sending, RouteError> {
     let kind =
         Kind::new(Kind::MESSAGE).map_err(|why| FlowError::from(TalkError::Message(why.to_string())))?;
     Ok(Sending { kind, id: Some(id), text, trailers: Vec::new(), attach: None })
 }
 
-/// What is performed for a node.
+/// What `route` performs for a node, and what came of it.
 pub(super) struct Performing<'p, 'r> {
     runner: &'p Runner<'r>,
     inside: Inside,
     node: NodeId,
     by: Holder,
-    /// The flow as it is now.
+    /// The flow as it is after the calls so far.
     pub kept: Kept,
     /// What came of each call.
     pub done: Vec<Done>,
-    /// What was sent.
+    /// The messages that were sent and wait now.
     pub sent: Vec<Sent>,
 }
 
@@ -79,8 +80,8 @@ impl<'p, 'r> Performing<'p, 'r> {
         Ok(())
     }
 
-    /// Says to the node what people answered, and what was refused, whose program did not hear it: its next turn begins with
-    /// that. Where a person had their say, what follows is counted anew.
+    /// Sends the node the answers and refusals that its program did not hear, so that its next turn begins
+    /// with them. After a person's answer, dispatches are counted anew.
     pub fn tell(&mut self, turn: &Outcome) -> Result<(), RouteError> {
         let millis = u64::try_from(turn.at.0).unwrap_or(0);
         let answers = turn.answers.iter().enumerate().map(|(nth, text)| ("answered", "answer", 0, nth, text));
@@ -99,12 +100,12 @@ impl<'p, 'r> Performing<'p, 'r> {
         Ok(())
     }
 
-    /// Performs a call, or tells why not.
+    /// Performs a call, or tells the agent why not.
     fn call(&mut self, of: &Turn<'_>, call: &Result<ToolCall, String>) -> Result<(), RouteError> {
         let call = match call {
             Ok(call) => call,
             Err(why) => {
-                // Which of them it was is all that is known of it.
+                // Nothing is known of the call but its place among the others.
                 let id = ToolId::of(of.turn.turn, &format!("unreadable {}", self.done.len()));
                 return self.refuse(of, id, "?", &format!("the call can't be read: {why}"));
             }
@@ -142,7 +143,7 @@ impl<'p, 'r> Performing<'p, 'r> {
         if let Some(envelope) = act.envelope()
             && let Some(why) = self.hand(of, envelope)?
         {
-            // What was never asked for is never answered.
+            // The question was never sent, so it will never be answered.
             self.release(envelope.id)?;
             return self.refuse(of, call.id, &call.name, &why);
         }
@@ -150,15 +151,17 @@ impl<'p, 'r> Performing<'p, 'r> {
         Ok(())
     }
 
-    /// Sends a handoff with the turn's outcome, once; gives why it never can be.
+    /// Sends a handoff, with the turn's outcome attached, once. Returns why it never can be sent, where that
+    /// is so.
     fn hand(&mut self, of: &Turn<'_>, envelope: &Envelope) -> Result<Option<String>, RouteError> {
-        // A node that went since is told nothing any more.
+        // The receiving node was removed since, so nothing is sent.
         let Some(branch) = self.kept.branch(envelope.to_node_id) else { return Ok(None) };
         let Some(sending) = letter::sending(envelope, Some(of.turn.commit)) else { return Ok(None) };
         self.send(&branch, &sending)
     }
 
-    /// Sends; gives why that never can be: all that comes after it would wait for it for good.
+    /// Sends a message. Returns why it never can be sent, where that is so: as an error this would hold up
+    /// for good all that comes after it.
     fn send(&mut self, branch: &RefName, sending: &Sending) -> Result<Option<String>, RouteError> {
         self.send_from(&self.inside.clone(), branch, sending)
     }
@@ -183,7 +186,7 @@ impl<'p, 'r> Performing<'p, 'r> {
         Ok(None)
     }
 
-    /// Whether what a call makes is there, whatever the flow says by now.
+    /// True if what a call makes exists, whatever the flow says by now.
     fn was_done(&self, of: &Turn<'_>, call: ToolId) -> Result<bool, RouteError> {
         let flow = &self.kept.flow;
         Ok(flow.nodes.contains_key(&NodeId::of_call(call))
@@ -191,7 +194,7 @@ impl<'p, 'r> Performing<'p, 'r> {
             || self.was_sent(PayloadId::of_call(call, of.at.trigger))?)
     }
 
-    /// Whether a handoff waits somewhere, or was heard.
+    /// True if a handoff waits in an inbox of the flow, or was heard.
     fn was_sent(&self, id: PayloadId) -> Result<bool, RouteError> {
         let Some(id) = id.message() else { return Ok(false) };
         let store = &*self.runner.store;
@@ -203,19 +206,20 @@ impl<'p, 'r> Performing<'p, 'r> {
         either.map_err(|error: crate::store::StoreError| FlowError::from(error).into())
     }
 
-    /// Says that a call is refused: in what was done, and to the agent.
+    /// Records that a call is refused, and tells the agent.
     fn refuse(&mut self, of: &Turn<'_>, id: ToolId, name: &str, why: &str) -> Result<(), RouteError> {
         let millis = u64::try_from(of.at.trigger.0).unwrap_or(0);
         let text = shown::line(format!("Your call of {name} was not performed: {why}").as_bytes());
         let sending = said(derived_id(millis, &[b"refused", id.0.as_bytes()]), text)?;
-        // Where that can't be told, either, what was done says it.
+        // If the agent can't be told, the record still says it.
         let _ = self.send(&self.inside.branch.clone(), &sending)?;
         self.done.push(Done::refused(id, name, why));
         Ok(())
     }
 
-    /// Tells orchestrators that wait for this node's answer, in AUTO, that its turn ended without one. Nothing else would have
-    /// them go on; so the promise is over with that, and what they do about it is theirs.
+    /// In AUTO, tells the orchestrators that wait for this node's answer that its turn ended without one,
+    /// because nothing else would make them go on. The promise ends with that, and the orchestrators decide
+    /// what to do about it.
     pub fn tell_who_waits(&mut self, turn: &Outcome) -> Result<(), RouteError> {
         let flow = &self.kept.flow;
         let leads =
@@ -232,7 +236,7 @@ impl<'p, 'r> Performing<'p, 'r> {
         });
         let millis = u64::try_from(turn.at.0).unwrap_or(0);
         for (id, promise) in owed {
-            // What came during the turn is the next one's to answer.
+            // A handoff that came during the turn was not heard by it, and is the next turn's to answer.
             let Some(asked) = id.message() else { continue };
             let heard = self.runner.store.tip(&RefName::new(heard_ref(asked))).map_err(FlowError::from)?;
             let Some(branch) = self.kept.branch(promise.to).filter(|_| heard.is_some()) else { continue };
@@ -248,7 +252,7 @@ impl<'p, 'r> Performing<'p, 'r> {
         Ok(())
     }
 
-    /// Ends one promise: no answer comes to its handoff.
+    /// Ends one promise: no answer will come to its handoff.
     fn release(&mut self, id: PayloadId) -> Result<(), RouteError> {
         let flows = Flows::new(self.runner);
         self.kept = flows.change(self.kept.id, &self.by, |kept| {
@@ -258,10 +262,12 @@ impl<'p, 'r> Performing<'p, 'r> {
         Ok(())
     }
 
-    /// Pauses the flow: a person decides how it goes on. What was finished meanwhile stays so.
+    /// Pauses the flow, so that a person decides how it goes on. A flow that was finished meanwhile stays
+    /// finished.
     pub fn pause(&mut self, next: &Next) -> Result<(), RouteError> {
         if let Next::Hops(_) = next {
-            // The person who resumes it lets all of it go on: the count begins anew with that.
+            // The person who resumes the flow lets everything that was sent go on, so dispatches are counted
+            // anew.
             self.inside.hop = 0;
         }
         let flows = Flows::new(self.runner);

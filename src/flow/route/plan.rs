@@ -1,8 +1,9 @@
 //! What follows from a turn, as values: what each of its calls asks for, and in which state the node goes on.
 //!
-//! Nothing is done here. A call is judged against the flow as it is after the calls before it, so a node that one call
-//! spawns can be joined and handed work by the next; its ids are made from the call, so a call that was performed before is
-//! found done. Implements N5, N6 (promises), N7 (what is performed), N10 (who goes on), N11 (a stall's end).
+//! Nothing is done in this module. A call is judged against the flow as it is after the calls before it, so a
+//! node that one call spawns can be joined and handed work by the next. The ids are made from the call, so a
+//! call that was performed before is recognized. Implements N5, N6 (promises), N7 (what is performed), N10
+//! (who goes on), N11 (a stall's end).
 
 use crate::contract::edge::{EdgeSpec, Envelope, Payload};
 use crate::contract::event::{StallEvidence, ToolCall};
@@ -22,20 +23,18 @@ use serde_json::{Value, json};
 /// What a call comes to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
-    /// A node, and what it is told first.
+    /// A new node, and its first handoff.
     Spawn {
-        /// Its id.
+        /// The node's id, made from the call's.
         id: NodeId,
-        /// The node.
         spec: Box<NodeSpec>,
-        /// Its first handoff.
+        /// What the node is told first; `None` where nothing.
         first: Option<Box<Envelope>>,
     },
-    /// An edge.
+    /// A new edge.
     Edge {
-        /// Its id.
+        /// The edge's id, made from the call's.
         id: EdgeId,
-        /// The edge.
         spec: EdgeSpec,
     },
     /// A handoff.
@@ -44,24 +43,25 @@ pub enum Act {
     Finish {
         /// `completed` or `failed`.
         status: RunStatus,
-        /// In a few words.
+        /// How the flow ended, in a few words.
         summary: String,
     },
-    /// Nothing: it was done in the turn.
+    /// Nothing: the call was done in the turn.
     InTurn,
 }
 
-/// When a turn began and when it ended: what ids and times of what follows from it are made of, so that they are the same
-/// whichever process performs it, and whenever.
+/// When a turn began and when it ended. The ids and times of what follows from the turn are made from these,
+/// so that they are the same whichever process performs it, and whenever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moments {
-    /// When what it answers was written.
+    /// When the turn's trigger was written.
     pub trigger: Time,
-    /// When its outcome was.
+    /// When the turn's outcome was written.
     pub outcome: Time,
 }
 
-/// What a call of this node comes to in the flow as it is; refused where no message can say what it hands on.
+/// Returns what a call of this node comes to in the flow as it is. A call is refused where no message can
+/// carry what it hands on.
 pub fn act(flow: &Flow, caller: NodeId, call: &ToolCall, at: Moments) -> Result<Act, Refusal> {
     let act = read(flow, caller, call, at)?;
     match act.envelope().and_then(objection) {
@@ -84,7 +84,7 @@ fn read(flow: &Flow, caller: NodeId, call: &ToolCall, at: Moments) -> Result<Act
     };
     Ok(match request(flow, caller, &call.name, &call.args)? {
         Request::Spawn { mut spec, first } => {
-            // The id is ours: one that an agent chose could be another's.
+            // The id is made from the call, since an id that an agent chose could be another node's.
             spec.id = None;
             let id = NodeId::of_call(call.id);
             Act::Spawn { id, spec, first: first.map(|first| handoff(id, first, None)) }
@@ -99,11 +99,12 @@ fn read(flow: &Flow, caller: NodeId, call: &ToolCall, at: Moments) -> Result<Act
 }
 
 impl Act {
-    /// Which changes of the flow it makes; none where it was made before. A new node has this branch. `handed` says that its
-    /// handoff was sent before: then its promises were kept, and those that came since are others.
+    /// Returns the changes of the flow that the call makes; none where it made them before. A new node gets
+    /// `branch`. `handed` says that the handoff was sent before: then the promises that it answers are kept
+    /// already, and those that are open now were made since.
     pub fn mutations(&self, flow: &Flow, branch: &str, handed: bool) -> Vec<Mutation> {
         match self {
-            // A person may have changed it since: it is there, and stays as it is.
+            // The node exists, and stays as it is, since a person may have changed it.
             Act::Spawn { id, .. } if flow.nodes.contains_key(id) => Vec::new(),
             Act::Spawn { id, spec, .. } => {
                 vec![Mutation::AddNode { id: *id, spec: (**spec).clone(), branch: branch.to_owned() }]
@@ -122,7 +123,7 @@ impl Act {
         }
     }
 
-    /// The handoff that is sent with it.
+    /// Returns the handoff that is sent with the call; `None` where there is none.
     pub fn envelope(&self) -> Option<&Envelope> {
         match self {
             Act::Handoff(envelope) => Some(envelope),
@@ -131,7 +132,7 @@ impl Act {
         }
     }
 
-    /// What the agent and people are told that was done.
+    /// Returns what the agent and people are told was done.
     pub fn output(&self, flow: &Flow) -> Value {
         match self {
             Act::Spawn { id, .. } => {
@@ -161,7 +162,8 @@ impl Act {
     }
 }
 
-/// A handoff answers what its receiver waits for, and may ask for an answer itself.
+/// Returns how a handoff changes the promises: it answers what its receiver waits for, and may ask for an
+/// answer itself.
 fn promises(flow: &Flow, envelope: &Envelope) -> Vec<Mutation> {
     let (from, to) = (envelope.from_node_id, envelope.to_node_id);
     let mut changes = Vec::new();
@@ -187,18 +189,19 @@ fn promises(flow: &Flow, envelope: &Envelope) -> Vec<Mutation> {
 /// In which state a node goes on after its turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
-    /// It waits for a message.
+    /// The node waits for a message.
     Idle,
-    /// It goes on by itself.
+    /// The node goes on by itself.
     Turn,
-    /// It waits for a person, and the flow with it: it goes in a circle.
+    /// The node waits for a person, and the flow with it, because the node goes in a circle.
     Stalled(StallEvidence),
-    /// It waits for a person, and the flow with it: this many dispatches led here without one.
+    /// The node waits for a person, and the flow with it, because this many dispatches led to the turn
+    /// without one.
     Hops(u32),
 }
 
 impl Next {
-    /// The state.
+    /// Returns the name of the state.
     pub fn state(&self) -> &'static str {
         match self {
             Next::Idle => IDLE,
@@ -207,7 +210,7 @@ impl Next {
         }
     }
 
-    /// Whether the flow waits for a person too.
+    /// True if the flow waits for a person too.
     pub fn pauses(&self) -> bool {
         match self {
             Next::Idle | Next::Turn => false,
@@ -216,25 +219,25 @@ impl Next {
     }
 }
 
-/// What a turn's calls come to, as far as how its node goes on hangs on it.
+/// What a turn's calls come to, as far as it decides how the node goes on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wants {
-    /// It hands something on.
+    /// Some call hands something on.
     pub hands_on: bool,
-    /// It asks for an answer without which it does not go on.
+    /// Some call asks for an answer without which the node does not go on.
     pub waits: bool,
-    /// It ends the flow.
+    /// Some call ends the flow.
     pub finishes: bool,
 }
 
 impl Wants {
-    /// What the calls of these turns come to. A node that one of them spawns is not there yet, so a call that is refused now
-    /// may be performed after the others.
+    /// Returns what the calls of these turns come to. A node that one of the calls spawns does not exist yet,
+    /// so a handoff that is refused now counts all the same: it may be performed after the others.
     pub fn of(flow: &Flow, node: NodeId, turns: &[Outcome]) -> Self {
         let mut wants = Self::default();
         let calls = turns.iter().flat_map(|turn| turn.calls.iter().map(move |call| (turn, call)));
         for (turn, call) in calls.filter_map(|(turn, call)| Some((turn, call.as_ref().ok()?))) {
-            // What it is made of is nothing that is asked here.
+            // The result does not depend on ids and times, so any moments will do.
             match act(flow, node, call, Moments { trigger: turn.at, outcome: turn.at }) {
                 Ok(Act::Finish { .. }) => wants.finishes = true,
                 Ok(act) => {
@@ -250,8 +253,9 @@ impl Wants {
     }
 }
 
-/// Judges how a node goes on. `hop` is how many dispatches led here, `hops` how many may; `stalled` is what was judged of
-/// the node's turns. Who finishes the flow ends it, whatever else is true.
+/// Decides how a node goes on. `hop` is how many dispatches led to its turn, and `hops` how many may;
+/// `stalled` is the evidence if the node goes in a circle. If a call finishes the flow, the node is idle,
+/// whatever else is true.
 pub fn next(
     flow: &Flow,
     node: NodeId,
@@ -267,7 +271,7 @@ pub fn next(
         return Next::Stalled(evidence);
     }
     let leads = flow.nodes.get(&node).is_some_and(|node| orchestrates(&node.config.role_template));
-    // The answer is its next turn: by itself it would ask for the same again.
+    // The answer will be the node's next turn; a turn before that would only ask for the same again.
     let waits = wants.waits || flow.run.promises.values().any(|promise| promise.to == node);
     let auto = match flow.run.mode {
         Mode::Auto => leads && !waits && turn.ended == Ended::Completed,

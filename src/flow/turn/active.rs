@@ -1,6 +1,7 @@
-//! A turn that is under way: what lasts from its first program to its declaration.
+//! A turn that is under way: the state that lasts from its first program to its declaration.
 //!
-//! What is asked of people, which calls were made, what is to be told with the next prompt. Implements N7, N8.
+//! [`Active`] holds what people are asked, which calls were made, and what the agent is to be told with its
+//! next prompt. Implements N7, N8.
 
 use super::asking::Asking;
 use super::calls::{Called, Calls, Wish, result, told, with};
@@ -27,34 +28,35 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// Most bytes of a person's answer in a message to its node, which has room for the question besides.
+/// Most bytes of a person's answer in a message to its node; the rest of the message is room for the
+/// question.
 const ANSWER_MAX: usize = TEXT_MAX - (16 << 10);
 
 /// What a question is about.
 pub enum About {
-    /// A tool of the program's own.
+    /// A call of one of the program's own tools.
     Gate(Asked),
-    /// A call of one of our tools, and whether it is the question itself.
+    /// A call of one of our tools: it needs a person's consent, or it is `ask` and itself the question.
     Call(Box<Called>),
 }
 
-/// What an agent was not told while its program was there.
+/// Something that an agent was not told while its program ran.
 #[derive(Debug, Clone)]
 pub struct Untold {
-    /// In words.
+    /// What the agent is to be told, in words.
     pub line: String,
-    /// Whether the node has a turn for it, where this one has no more room.
+    /// Whether the node gets another turn to be told this, if this turn has no room for a further prompt.
     pub due: Due,
 }
 
-/// What asks for a turn in which an agent is told something.
+/// What makes a turn necessary in which an agent is told something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// Nothing: it is told with a prompt that there is for something else.
+    /// Nothing: the agent is told with a prompt that is sent for another reason.
     Never,
-    /// That its call was refused, and its program has no session in which it could be told.
+    /// The agent's call was refused, and its program has no session in which that could be told.
     Refused,
-    /// A person, who said it.
+    /// A person answered.
     Answered,
 }
 
@@ -73,44 +75,46 @@ pub struct Active<'t> {
     pub(super) asking: Asking<'t, About>,
     pub(super) looks: Looks,
     pub(super) look_at: Instant,
-    /// Since when a person is waited for.
+    /// When the wait for a person began; `None` while none is waited for.
     pub(super) waits_since: Option<Instant>,
-    /// It was told to stop, by a message or by a signal.
+    /// Whether the turn was told to stop: `interrupted` by a message, `terminated` by a signal.
     pub(super) interrupted: bool,
     pub(super) terminated: bool,
-    /// The messages that told it.
+    /// The interrupts that told the turn to stop.
     pub(super) interrupts: Vec<MessageId>,
     /// What the agent is to be told with its next prompt.
     pub(super) untold: Vec<Untold>,
-    /// Where its program's server of tools comes in; none where it has none.
+    /// The socket through which the program's server of tools reaches the turn; `None` where there is no such
+    /// server.
     pub(super) door: Option<Rc<Door>>,
-    /// Who waits there for what comes of which call.
+    /// Where the results of calls go that came through the door.
     pub(super) replies: HashMap<ToolId, Reply>,
 }
 
 impl<'t> Active<'t> {
-    /// Says what stands in the log.
+    /// Reports a line of the program's log.
     pub(super) fn say_log(&mut self, body: &Body) {
         self.events.say(body);
     }
 
-    /// A line of the log that is ours.
+    /// Reports a log line of our own.
     pub(super) fn note(&mut self, text: &str) {
         let line = shown::line(text.as_bytes());
         self.events.say(&Body::NodeLog { node_id: self.ground.node, source: LogSource::Stderr, line });
     }
 
-    /// Asks a person about a tool of the program's own.
+    /// Asks a person about a call of one of the program's own tools.
     pub(super) fn ask_gate(&mut self, asked: Asked, talking: &mut Talking<'_>) -> Result<(), TurnError> {
         if self.reporter.is_ours(&asked.tool) {
-            // It has its gate here, when it is called.
+            // A person is asked about a tool of ours when it is called, so the program's own question is
+            // approved.
             let answer = talking.talk.answer(&asked.id, &Decision::Approved);
             talking.program.say(&answer.send);
             return Ok(());
         }
         let Some(call) = self.reporter.call(&asked).cloned() else { return Ok(()) };
         if !self.ground.is_gated() {
-            // It asks by itself where no person has to be asked.
+            // The program asks although no person has to be asked.
             let id = ApprovalId(crate::contract::id::derived(call.id.0, &[b"approval"]));
             self.requested(id, &call);
             return self.decided(id, &asked, &Decision::Approved, talking);
@@ -133,7 +137,7 @@ impl<'t> Active<'t> {
         self.events.say(&Body::ApprovalRequested { approval_id, node_id, tool, context: None });
     }
 
-    /// Takes what people answered, and does what follows.
+    /// Takes in what people answered, and does what follows from it.
     pub(super) fn hear_answers(&mut self, mut talking: Option<&mut Talking<'_>>) -> Result<(), TurnError> {
         for (question, about, letter) in self.asking.answers() {
             let id = approval_id(&question);
@@ -166,7 +170,7 @@ impl<'t> Active<'t> {
         Ok(())
     }
 
-    /// A question that no call waits for any more.
+    /// Reports that a question is over because no call waits for it any more.
     pub(super) fn unasked(&mut self, question: &Question, about: &About, why: &str) {
         let resolution = Decision::Denied(why.to_owned()).resolution();
         match about {
@@ -207,7 +211,8 @@ impl<'t> Active<'t> {
         Ok(())
     }
 
-    /// A call waits for a person; where no person could be asked, that is what came of it. A turn without its lease is over.
+    /// Notes that a call waits for a person. If no person could be asked, the call has failed; only a lost
+    /// lease is an error, since the turn is over without it.
     fn asked(
         &mut self,
         call: &ToolCall,
@@ -233,7 +238,7 @@ impl<'t> Active<'t> {
         talking.iter_mut().for_each(|talking| talking.open_calls = talking.open_calls.saturating_sub(1));
         let (words, before) = (in_words(&called.wish, letter), self.untold.len());
         self.follow_answer(approval_id, called, letter, talking.as_deref_mut());
-        // Its program is gone, or takes no answers.
+        // The program is gone, or takes no results.
         for untold in self.untold.iter_mut().skip(before) {
             let line = words.clone().unwrap_or_else(|| std::mem::take(&mut untold.line));
             *untold = Untold { line, due: Due::Answered };
@@ -267,13 +272,13 @@ impl<'t> Active<'t> {
         }
     }
 
-    /// Does what a call asks for that may be made.
+    /// Performs a call that may be made.
     fn perform(&mut self, called: Called, talking: Option<&mut Talking<'_>>) {
         let (node_id, call) = (self.ground.node, called.call);
         self.events.say(&Body::ToolStarted { node_id, tool: call.clone() });
         match called.wish {
             Wish::Flow => match self.calls.want(call.clone()) {
-                // `route` performs it, and says so.
+                // `route` performs the call, and reports its completion.
                 Ok(output) => self.tell(&call, &Ok(output), talking, true),
                 Err(why) => self.came_of(&call, &Err(why), talking),
             },
@@ -306,14 +311,15 @@ impl<'t> Active<'t> {
         work.perform(&place)
     }
 
-    /// The turn ends without an outcome that `route` would perform calls of: they are over, and its agent is told.
+    /// Ends the calls that `route` was to perform, and tells the agent: the turn ends without an outcome that
+    /// they could be read from.
     pub(super) fn drop_calls(&mut self, why: &str) {
         for call in std::mem::take(&mut self.calls.wanted) {
             self.came_of(&call, &Err(format!("not performed: {why}")), None);
         }
     }
 
-    /// A call is over.
+    /// Reports that a call is over, and tells the agent.
     fn came_of(&mut self, call: &ToolCall, done: &Result<Value, String>, talking: Option<&mut Talking<'_>>) {
         let (result, error) = result(done);
         let (node_id, tool_id): (_, ToolId) = (self.ground.node, call.id);
@@ -321,7 +327,8 @@ impl<'t> Active<'t> {
         self.tell(call, done, talking, false);
     }
 
-    /// Tells the agent what came of its call: at once where its program takes that, else with its next prompt.
+    /// Tells the agent what came of its call: at once if its program takes that, or else with its next
+    /// prompt.
     fn tell(
         &mut self,
         call: &ToolCall,
@@ -339,14 +346,15 @@ impl<'t> Active<'t> {
             talking.program.say(&line);
             Some(())
         });
-        // What goes as it was wished is no news.
+        // If all goes as the agent wished, there is nothing to tell it.
         if line.is_none() && !as_wished {
             self.untold.push(told(call, done).into());
         }
     }
 }
 
-/// What a person said to a question, for an agent that does not wait for it any more.
+/// Returns what a person answered to a question, in words, for an agent that does not wait for it any more;
+/// `None` where the call is no question.
 fn in_words(wish: &Wish, letter: &Letter) -> Option<String> {
     let Wish::Ask { question, .. } = wish else { return None };
     let said = format!("{}\n{}", letter.choice.as_deref().unwrap_or_default(), letter.text);
@@ -357,7 +365,7 @@ fn in_words(wish: &Wish, letter: &Letter) -> Option<String> {
     ))
 }
 
-/// The id of an approval, which is its question's.
+/// Returns the id of an approval, which is its question's.
 pub fn approval_id(question: &Question) -> ApprovalId {
     let id = PayloadId::parse(&question.question.id.to_string());
     ApprovalId(id.map_or_else(|_| uuid::Uuid::nil(), |id| id.0))

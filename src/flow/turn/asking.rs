@@ -1,8 +1,9 @@
-//! What a turn asks people, while whatever else it does goes on.
+//! What a turn asks people, while everything else that it does goes on.
 //!
-//! Each question is the kernel's, and is looked after until it is answered or withdrawn: where a turn dies its question is
-//! no run's, and counts as gone. While any is open the run's job is others'. `ask`, then `answers` whenever the inbox
-//! moved; dropping it withdraws what is open. Implements N8 (asking), K49 (the wait).
+//! Each question is the kernel's, and is watched until it is answered or withdrawn. If a turn dies, its
+//! question is no run's any more, and counts as gone. While any question is open, the run lends its job to
+//! other runs. Call `ask`, then `answers` whenever the inbox has changed; dropping the value withdraws what
+//! is open. Implements N8 (asking), K49 (the wait).
 
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::Letter;
@@ -15,17 +16,18 @@ use crate::runner::talk::ask::Asked;
 use nix::fcntl::Flock;
 use std::fs::File;
 
-/// The questions that are open, each about something.
+/// The open questions, each with what it is about.
 pub struct Asking<'t, A> {
     runner: &'t Runner<'t>,
     inside: &'t Inside,
     open: Vec<(Asked, A)>,
-    /// Held while any is.
+    /// The lock that says that this run waits for an answer, so that others may use its job; held while any
+    /// question is open.
     given_back: Option<Flock<File>>,
 }
 
 impl<'t, A> Asking<'t, A> {
-    /// Asks nothing yet.
+    /// Starts without a question.
     pub fn new(runner: &'t Runner<'t>, inside: &'t Inside) -> Self {
         Self { runner, inside, open: Vec::new(), given_back: None }
     }
@@ -35,10 +37,10 @@ impl<'t, A> Asking<'t, A> {
         !self.open.is_empty()
     }
 
-    /// Asks, and gives the question.
+    /// Asks a question, and returns it.
     ///
     /// # Errors
-    /// Where it can't be written, or the lease is lost.
+    /// Where the question can't be written, or the lease is lost.
     pub fn ask(
         &mut self,
         text: &str,
@@ -48,7 +50,7 @@ impl<'t, A> Asking<'t, A> {
     ) -> Result<&Asked, TalkError> {
         let asked = self.runner.ask_with(self.inside, text, choices, trailers, true)?;
         if self.given_back.is_none() {
-            // Where it can't be said that this run waits, it waits all the same.
+            // If it can't be recorded that this run waits, the run waits all the same.
             self.given_back = begin_asking(&self.runner.run_dir(&self.inside.run_id)).ok().flatten();
         }
         let at = self.open.len();
@@ -56,7 +58,8 @@ impl<'t, A> Asking<'t, A> {
         Ok(&self.open[at].0)
     }
 
-    /// What was answered since, each with what it is about. A look that fails is made again.
+    /// Returns the questions that were answered since the last call, with what they are about. A look that
+    /// fails is repeated with the next call.
     pub fn answers(&mut self) -> Vec<(Asked, A, Letter)> {
         let mut answered = Vec::new();
         let mut at = 0;
@@ -79,12 +82,12 @@ impl<'t, A> Asking<'t, A> {
         Some((commit, letter))
     }
 
-    /// Takes back what is about something that this says.
+    /// Withdraws the questions for which `is_meant` is true of what they are about, and returns them.
     pub fn withdraw(&mut self, is_meant: impl Fn(&A) -> bool) -> Vec<(Asked, A)> {
         let (gone, open) = std::mem::take(&mut self.open).into_iter().partition(|(_, about)| is_meant(about));
         self.open = open;
         let gone: Vec<(Asked, A)> = gone;
-        // One that stays is no run's once the lease is gone.
+        // A question that can't be withdrawn is no run's any more once the lease is gone.
         gone.iter().for_each(|(asked, _)| drop(self.runner.withdraw(asked)));
         self.rest();
         gone

@@ -1,8 +1,10 @@
-//! What a turn follows: what came for the node since it last answered, its last turns, and the session that goes on.
+//! What a turn follows: what came for the node since it last answered, its last turns, and the session that
+//! goes on.
 //!
-//! Read from the branch alone, from what the run answers backwards: an outcome of a turn that did not just wait for its
-//! provider has answered what came before it; whatever stalled, was canceled or waits has not, so nothing that was said to a
-//! node is lost with a turn. Implements N4 (the input), N9 (the session).
+//! All but the record of the session is read from the branch alone, backwards from the trigger. An outcome
+//! has answered what came before it, unless its turn only waited for the provider. A turn that stalled, was
+//! canceled or waits has answered nothing, so nothing that was said to a node is lost with a turn. Implements
+//! N4 (the input), N9 (the session).
 
 use super::{Ground, TurnError};
 use crate::contract::projection::Ended;
@@ -19,37 +21,34 @@ use crate::runner::talk::TalkError;
 use serde::Deserialize;
 use std::collections::HashSet;
 
-/// Most commits that are looked at.
+/// Most commits that are read.
 const COMMITS_MAX: usize = 2000;
 /// Most turns that a new session is told of.
 pub const TURNS_MAX: usize = 4;
 /// Most runs whose record is looked for.
 const RECORDS_MAX: usize = 8;
 
-/// A message that a trigger brought, as the kernel tells commands.
+/// A message that a trigger brought, as the kernel reports it to commands.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Brought {
-    /// Its id.
     pub id: String,
-    /// What it is.
+    /// The kind of the message.
     pub kind: Option<String>,
-    /// Who sent it.
+    /// The sender.
     pub from: Option<String>,
-    /// The work that came with it.
+    /// The commit of the work that came with the message.
     pub attached: Option<String>,
-    /// What became of that.
+    /// What became of that work: `merged`, `nothing` or `conflict`.
     pub merged: Option<String>,
-    /// Its text.
     pub text: Option<String>,
-    /// Its trailers.
     #[serde(default)]
     pub trailers: Vec<Pair>,
-    /// Why nothing of it is known.
+    /// Why the message can't be read.
     pub unreadable: Option<String>,
 }
 
 impl Brought {
-    /// True for what asked a turn to end, and says nothing to the next one.
+    /// True for an interrupt that only asked a turn to end, and says nothing to the next turn.
     fn is_bare_interrupt(&self) -> bool {
         let says = self.text.as_deref().is_some_and(|text| !text.trim().is_empty());
         self.kind.as_deref() == Some(Kind::INTERRUPT)
@@ -62,22 +61,21 @@ impl Brought {
 /// A trailer.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Pair {
-    /// Its key.
     pub key: String,
-    /// Its value.
     pub value: String,
 }
 
 /// What a turn follows.
 #[derive(Debug, Default)]
 pub struct Before {
-    /// What came and was not answered, oldest first, with the commit that brought it: what came with it before is merged there.
+    /// What came and was not answered, oldest first, with the commit that brought it. The work of messages
+    /// that the same commit brought before is merged in it.
     pub brought: Vec<(Brought, Option<ObjectId>)>,
     /// The last turns, newest first.
     pub turns: Vec<Outcome>,
-    /// What the last run of a turn left.
+    /// The record of the newest run that left one.
     pub record: Option<Record>,
-    /// True where all that came asked a turn to end that is over, and says nothing more.
+    /// True where nothing came but interrupts, without a text, of a turn that is over.
     pub is_nothing: bool,
 }
 
@@ -130,12 +128,13 @@ impl Ground<'_> {
     }
 }
 
-/// True for a turn's outcome that asks for the turn once more, as its provider was not to be had.
+/// True for a turn's outcome that asks for the turn once more because its provider was not available.
 fn waits(event: &Event) -> bool {
     event.state_name().is_some_and(|state| state.as_str() == TURN)
 }
 
-/// What a session that does not know it is told of what went before, oldest first.
+/// Returns what a session that does not know the node's last turns is told of them, oldest first; `None`
+/// where there were none.
 pub fn catch_up(before: &Before) -> Option<String> {
     if before.turns.is_empty() {
         return None;

@@ -1,8 +1,10 @@
-//! The calls that an agent makes of our tools, by lines of its text or through the server of tools: what each asks for, whether it may, and what follows.
+//! The calls that an agent makes of our tools, by lines of its text or through the server of tools: what each
+//! asks for, whether it may be made, and what follows.
 //!
-//! A call is judged against the flow as this turn read it, with what the turn's own earlier calls would make of it. What
-//! concerns the flow is answered at once, with the ids that it will have, and wanted: `route` performs it, once the turn's
-//! outcome is on the branch. What concerns the slot is done here. Implements N7, N8 (who is asked).
+//! A call is judged against the flow as this turn read it, with what the turn's own earlier calls would make
+//! of it. A call that concerns the flow is answered at once, with the ids that its result will have, and
+//! noted: `route` performs it once the turn's outcome is on the branch. A call that concerns the slot is
+//! performed by the turn itself. Implements N7, N8 (who is asked).
 
 use super::workspace::{self, Work};
 use crate::contract::event::{ToolCall, ToolError, ToolResult};
@@ -21,25 +23,24 @@ use std::path::Path;
 /// What a call asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wish {
-    /// Something of the flow.
+    /// A change of the flow or a handoff, which `route` performs.
     Flow,
-    /// A list of tasks.
+    /// A new list of tasks.
     Todos(Vec<Todo>),
-    /// An answer of a person's.
+    /// A person's answer.
     Ask {
-        /// The question.
         question: String,
-        /// What can be answered.
+        /// The answers that the person can choose from.
         choices: Vec<String>,
     },
-    /// Something in the slot.
+    /// Work in the slot.
     Work(Work),
 }
 
 /// A call that may be made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Called {
-    /// It.
+    /// The call itself.
     pub call: ToolCall,
     /// What it asks for.
     pub wish: Wish,
@@ -52,19 +53,19 @@ pub struct Calls<'t> {
     flow: Flow,
     node: NodeId,
     at: Moments,
-    /// The slot, where its tools are offered.
+    /// The slot, if the tools for it are offered.
     slot: Option<&'t Path>,
-    /// What `route` is to perform, in order.
+    /// The calls that `route` is to perform, in order.
     pub wanted: Vec<ToolCall>,
 }
 
 impl<'t> Calls<'t> {
-    /// None yet, of this node.
+    /// Starts without a call, for this node.
     pub fn new(flow: Flow, node: NodeId, at: Moments, slot: Option<&'t Path>) -> Self {
         Self { flow, node, at, slot, wanted: Vec::new() }
     }
 
-    /// What a call comes to.
+    /// Judges what a call asks for, and whether it may be made.
     ///
     /// # Errors
     /// A sentence for the agent.
@@ -95,7 +96,7 @@ impl<'t> Calls<'t> {
         Ok(Called { call, wish, gated })
     }
 
-    /// Notes a call that `route` is to perform; gives what it will come to.
+    /// Notes a call that `route` is to perform, and returns what it will come to.
     ///
     /// # Errors
     /// A sentence for the agent.
@@ -104,7 +105,8 @@ impl<'t> Calls<'t> {
             return Err(format!("a turn has at most {CALLS_MAX} of these calls"));
         }
         let act = act(&self.flow, self.node, &call, self.at).map_err(|why| why.to_string())?;
-        // Of a copy that is not kept, so that the next call finds what this one makes. Its branch is named by `route`.
+        // The changes are made to this turn's own copy of the flow, so that the next call finds them. `route`
+        // will name the branch.
         let branch = format!("flow/{}/{}", self.flow.run.slug, call.id);
         for mutation in act.mutations(&self.flow, &branch, false) {
             self.flow = apply(&self.flow, &mutation, self.at.outcome).map_err(|why| why.to_string())?.flow;
@@ -115,7 +117,7 @@ impl<'t> Calls<'t> {
     }
 }
 
-/// Refuses a question that its readers take for none: no user could answer it.
+/// Refuses a question that its readers would not take for one, since no user could answer it.
 fn is_answerable(text: &str, choices: &[String]) -> Result<(), String> {
     if !is_offer(choices) {
         return Err(BadQuestion::Choices.to_string());
@@ -130,7 +132,7 @@ fn is_answerable(text: &str, choices: &[String]) -> Result<(), String> {
     question.message().map(drop).map_err(|why| why.to_string())
 }
 
-/// What an agent and people are told that came of a call.
+/// Returns what the agent and people are told came of a call.
 pub fn result(done: &Result<Value, String>) -> (ToolResult, Option<ToolError>) {
     match done {
         Ok(output) => (ToolResult { ok: true, output: Some(output.clone()) }, None),
@@ -138,12 +140,12 @@ pub fn result(done: &Result<Value, String>) -> (ToolResult, Option<ToolError>) {
     }
 }
 
-/// A call as another one of these arguments.
+/// Returns the same call with these arguments.
 pub fn with(call: &ToolCall, args: &Map<String, Value>) -> ToolCall {
     ToolCall { args: args.clone(), ..call.clone() }
 }
 
-/// What came of a call, for an agent that is told with its next prompt.
+/// Returns what came of a call, for an agent that is told with its next prompt.
 pub fn told(call: &ToolCall, done: &Result<Value, String>) -> String {
     let came = match done {
         Ok(output) => json!({"call": call.name, "id": call.provider_id, "result": output}),

@@ -1,7 +1,9 @@
-//! What a turn changed: judged by its paths, whichever program changed them, and what of it is the turn's outcome.
+//! What a turn changed: judged by its paths, whichever program changed them, to decide what of it the turn's
+//! outcome takes.
 //!
-//! Where all of it may be, the outcome is what the slot holds. Where some of it may not, the outcome takes the paths that
-//! may, and nothing else; all of it is kept as an attempt, and the agent is told with its next prompt. Implements N10.
+//! If all changes are allowed, the outcome is what the slot holds. If some are not, the outcome takes the
+//! allowed paths and nothing else; all of the changes are kept as an attempt, and the agent is told with its
+//! next prompt. Implements N10.
 
 use super::{Ground, TurnError};
 use crate::contract::limits::{Beyond, beyond};
@@ -22,17 +24,18 @@ const FOLDER: u32 = 0o040000;
 /// What a turn changed.
 #[derive(Debug, Default)]
 pub struct Changed {
-    /// What of it the outcome takes.
+    /// The part of the changes that the outcome takes.
     pub take: Take,
-    /// What the agent and people are told of the rest.
+    /// What the agent and people are told of the rest; `None` where there is none.
     pub left_out: Option<String>,
-    /// What it can be compared with other turns by; none where nothing changed that counts.
+    /// The hash by which the changes are compared with those of other turns; `None` where nothing changed
+    /// that may change.
     pub hash: Option<String>,
-    /// Whether files changed that the outcome takes.
+    /// Whether the outcome takes any file that changed.
     pub any: bool,
 }
 
-/// A path that changed, and what is there now.
+/// A path that changed, and what it holds now; `None` where it is gone.
 struct Path {
     path: Vec<u8>,
     now: Option<(u32, ObjectId)>,
@@ -53,7 +56,8 @@ impl Ground<'_> {
             let names = allowed.iter().map(|(changed, _)| std::str::from_utf8(&changed.path).ok());
             let names: Option<Vec<String>> =
                 names.map(|name| name.filter(|n| is_inside(n)).map(str::to_owned)).collect();
-            // What can't be named is kept with the rest: nothing is lost, and nothing slips in.
+            // If a path can't be named, or there are too many, all of them are kept with the rest: nothing is
+            // lost, and nothing slips in.
             changed.take.paths = names.filter(|names| names.len() <= TAKEN_MAX).unwrap_or_default();
             changed.any = !changed.take.paths.is_empty();
             let lost = if changed.any { 0 } else { allowed.len() };
@@ -62,7 +66,8 @@ impl Ground<'_> {
         Ok(changed)
     }
 
-    /// Says what of a turn's changes is no part of its outcome; `lost` of them are so though they may change.
+    /// Returns in words what of a turn's changes is not part of its outcome; `lost` more paths may be
+    /// changed, but were not taken either.
     fn left_out(&self, first: Beyond, beyond: &[(&Path, Option<Beyond>)], lost: usize) -> String {
         let named = beyond.iter().take(TOLD_MAX).map(|(changed, _)| shown::line(&changed.path));
         let named: Vec<String> = named.collect();
@@ -83,7 +88,7 @@ impl Ground<'_> {
         )
     }
 
-    /// The paths of files that differ between two trees.
+    /// Collects the paths of files that differ between two trees.
     fn compare(
         &self,
         at: &mut Vec<u8>,
@@ -128,7 +133,7 @@ impl Ground<'_> {
     }
 }
 
-/// What changes can be compared by: paths, and what is there now.
+/// Returns a hash of the paths that changed and of what they hold now; `None` where nothing changed.
 fn hash(changed: &[(&Path, Option<Beyond>)]) -> Option<String> {
     if changed.is_empty() {
         return None;

@@ -1,9 +1,9 @@
 //! What a turn declares, or why it failed.
 //!
-//! A turn that its provider answered, or that was interrupted by a user's wish, goes to `route`. One whose provider has too
-//! much to do, or whose quota is used up, asks for itself again, later and not for ever. Everything else is a failure in the
-//! provider's own words, with what mends it: the run stalls, and what came stays unanswered. Implements N4 (the
-//! declaration), N9 (every ending), K51 (the wait).
+//! A turn that its provider answered, or that a user interrupted, goes to `route`. If the provider has too
+//! much to do, or its quota is used up, the turn asks for itself again, later and not for ever. Everything
+//! else is a failure in the provider's own words, with what mends it: the run stalls, and what came stays
+//! unanswered. Implements N4 (the declaration), N9 (every ending), K51 (the wait).
 
 use super::active::{Active, Due, Untold};
 use super::changed::Changed;
@@ -35,27 +35,27 @@ const TEXT_MAX: usize = 512 << 10;
 /// How often in a row a turn waits for its provider, and the longest of these waits, in seconds.
 const WAITS_MAX: u32 = 12;
 const WAIT_MAX: u64 = 7 * 24 * 3600;
-/// The first wait of unknown length, and the longest.
+/// The first wait, where the provider does not say how long it takes, and the longest such wait, in seconds.
 const FIRST_WAIT: u64 = 60;
 const LONGEST_WAIT: u64 = 3600;
-/// The trailer of an ending that is not as it should be.
+/// The trailer that names the program's ending, where the turn did not end well.
 const ENDING: &str = "dwp-ending";
 
-/// The agent's last words, without what calls tools.
+/// Returns the agent's last words, its calls of tools included.
 pub fn text_of(ground: &Ground<'_>, told: &Told) -> String {
     let text = custom::text_of(told);
     if ground.is_jsonl() { text } else { text.trim_end().to_owned() }
 }
 
 impl Active<'_> {
-    /// Says what was used since it was said last.
+    /// Reports what was used since the last such report.
     pub(super) fn used(&mut self, told: &Told, sum: &mut Option<Sum>) {
         let provider = self.ground.config().provider;
         let spent = match provider {
-            // It tells the sum over its thread.
+            // Codex reports the sum over its thread.
             Provider::Codex => {
                 let before: Spent = sum.unwrap_or_default().into();
-                // One that ended badly tells no sum: what is known of its thread stays known.
+                // A program that ended badly reports no sum, so the sum that is known of its thread is kept.
                 if told.spent == Spent::default() {
                     return;
                 }
@@ -76,7 +76,7 @@ impl Active<'_> {
         }
     }
 
-    /// What came in pieces, and was not ended by its program, as one message.
+    /// Reports the pieces of a message that the program did not end, as one message.
     pub(super) fn say_rest(&mut self, told: &Told, ending: &Ending) {
         let content = told.open.trim_end();
         if content.is_empty() {
@@ -87,7 +87,7 @@ impl Active<'_> {
         self.events.say(&Body::MessageFinal { node_id, content, status, tool_calls: None });
     }
 
-    /// How the turn ends.
+    /// Decides how the turn ends.
     pub(super) fn end(&mut self, came: &Came, waits: u32) -> Result<Ended, TurnError> {
         let provider = self.ground.config().provider;
         let asked = self.interrupted && came.ending.name() == "interrupted";
@@ -105,12 +105,12 @@ impl Active<'_> {
         }
     }
 
-    /// What mends an ending.
+    /// Returns what mends an ending.
     fn mend(&self, came: &Came) -> String {
         let told = &came.told;
         let is_mute = self.ground.is_jsonl() && told.text.is_none() && told.open.is_empty();
         if is_mute && matches!(came.ending, Ending::Silent { .. }) {
-            // It was not told that there is one line: it may still read.
+            // The program may not know that there is only one line, and still wait for the end of its input.
             return "a jsonl program is told one line and its input stays open: it must not read to the end; or set \
                     'aynig.provider.custom.protocol' to raw"
                 .to_owned();
@@ -126,7 +126,8 @@ impl Active<'_> {
             self.note(why);
         }
         let verified = if changed.any && ended.is_none() { self.verify()? } else { None };
-        // The check was cut short: what was checked is the outcome, and the node goes no further by itself.
+        // If the verification was interrupted, the outcome still has what was to be verified, but the node
+        // does not go on by itself.
         let ended = ended.or(self.interrupted.then_some("interrupted"));
         let whole = text_of(ground, &came.told);
         let text = apart(&whole, ground.is_jsonl()).text;
@@ -147,7 +148,7 @@ impl Active<'_> {
         Ok(Ended::Declared(Box::new(writable(declaration))))
     }
 
-    /// What the node has its next turn for: `route` says it to the node.
+    /// Takes out what the node needs another turn for, as trailers, from which `route` tells the node.
     fn for_next_turn(&mut self) -> Vec<Trailer> {
         let (due, untold): (Vec<_>, _) =
             std::mem::take(&mut self.untold).into_iter().partition(|one| one.due != Due::Never);
@@ -159,14 +160,14 @@ impl Active<'_> {
         due.iter().filter_map(trailer).collect()
     }
 
-    /// The turn is asked for once more.
+    /// Declares that the turn is asked for once more.
     fn wait(&mut self, came: &Came, not_before: NotBefore) -> Result<Ended, TurnError> {
         let provider = self.ground.config().provider;
         let why = words(provider, &came.ending);
         self.drop_calls("its turn has to wait for its provider");
         self.note(&why);
         let subject = summary(&why).unwrap_or_default();
-        // What it wrote before is its next turn's to go on with, within what the node may change.
+        // The next turn goes on with what this one wrote, as far as the node may change it.
         let take = self.ground.changed()?.take;
         let trailers = self.trailers(came, Some("interrupted"));
         let declaration = declaration(TURN, subject, &why).ok_or(TurnError::NoTurn)?;
@@ -185,14 +186,14 @@ impl Active<'_> {
     }
 }
 
-/// Ends a turn to which nothing came.
+/// Ends a turn for which nothing came but an interrupt of an earlier turn.
 pub fn nothing() -> Result<Ended, TurnError> {
     let said = declaration(IDLE, "nothing came but an interrupt of a turn that is over".to_owned(), "");
     let trailers = vec![Trailer::new(ACCEPTS, accepts())];
     Ok(Ended::Declared(Box::new(Declaration { trailers, ..said.ok_or(TurnError::NoTurn)? })))
 }
 
-/// An ending, for people: whose it is, its name, the program's own words.
+/// Returns an ending in words for people: the provider, the ending's name, and the program's own words.
 pub fn words(provider: Provider, ending: &Ending) -> String {
     let name = ending.name();
     match ending {
@@ -213,7 +214,8 @@ pub fn words(provider: Provider, ending: &Ending) -> String {
     }
 }
 
-/// The same on one line: of what a program printed before it crashed the last one, which most often says why.
+/// Returns an ending as [`words`] does, but on one line. Of what a program printed before it crashed that is
+/// the last line, which most often says why.
 pub fn in_short(provider: Provider, ending: &Ending) -> String {
     let says = |line: &&str| !line.trim().is_empty();
     if let Ending::Crashed { exit, words } = ending {
@@ -232,10 +234,10 @@ fn left(exit: &crate::agents::Exit) -> String {
     }
 }
 
-/// How long the provider is waited for.
+/// Returns how long the provider is waited for, in seconds.
 fn seconds(wait: Wait, waits: u32, now: i64) -> u64 {
     let known = match wait {
-        // Clocks differ: a moment that is over already is not now.
+        // Clocks differ, so a moment that is over by this clock may not be over for the provider.
         Wait::Until(at) => u64::try_from(at.0 / 1000 - now).unwrap_or(0).max(1) + 5,
         Wait::Seconds(seconds) => seconds.max(1),
         Wait::Unknown => (FIRST_WAIT << waits.min(10)).min(LONGEST_WAIT),
@@ -243,7 +245,7 @@ fn seconds(wait: Wait, waits: u32, now: i64) -> u64 {
     known.min(WAIT_MAX)
 }
 
-/// The first line of a text that says something, as a summary.
+/// Returns the first line of a text that says something, as a summary; `None` where no line does.
 fn summary(text: &str) -> Option<String> {
     let line = text
         .lines()
@@ -268,7 +270,8 @@ fn declaration(state: &str, subject: String, text: &str) -> Option<Declaration> 
     })
 }
 
-/// A declaration whose text can be a commit's: indented and escaped where Git would read something in it.
+/// Returns the declaration with a body that a commit can have: it is indented and escaped if Git would
+/// otherwise read something in it.
 fn writable(declaration: Declaration) -> Declaration {
     if declaration.message(Dialect::Dwp, &[]).render().is_ok() {
         return declaration;

@@ -1,8 +1,9 @@
-//! The turn's end of the socket by which the server of tools reaches it.
+//! The turn's end of the socket through which the server of tools reaches it.
 //!
-//! Who connects may be any process of the user's, the agent's own commands too: what comes in is an agent's request, and
-//! judged as any. Lines, connections, and what a turn takes in altogether are bounded; who does not read is waited for by
-//! its own thread alone. `Door::open`, then `knocks` whenever `fd` is readable. Implements N7.
+//! Any process of the user may connect, including the agent's own commands: so what comes in is an agent's
+//! request, and is judged as such. Lines, connections, and what a turn takes in altogether are bounded. A
+//! client that does not read holds up only its own thread. Call `Door::open`, then `knocks` whenever `fd` is
+//! readable. Implements N7.
 
 use crate::contract::door::{Answer, Call, Knock, LINE_MAX};
 use crate::contract::event::{ToolError, ToolResult};
@@ -29,19 +30,19 @@ const AT_ONCE_MAX: usize = 32;
 /// Most lines, of all connections, that wait to be looked at.
 const WAITING_MAX: usize = 64;
 
-/// A socket that is listened to.
+/// The socket on which the turn listens.
 pub struct Door {
     path: PathBuf,
     came: Receiver<Came>,
-    /// Readable where something came.
+    /// Readable when something came.
     bell: UnixStream,
-    /// Whose end says that the turn does not listen any more.
+    /// When this end is closed, the accepting thread knows that the turn does not listen any more.
     _stop: UnixStream,
 }
 
-/// Something that came.
+/// A request that came in.
 pub struct Came {
-    /// A call; none: the tools are asked for.
+    /// The call; `None` where the client asks for the list of tools.
     pub call: Option<Call>,
     /// Where its answer goes.
     pub reply: Reply,
@@ -55,12 +56,12 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Answers with the tools.
+    /// Answers with the list of tools.
     pub fn tools(&self, tools: Vec<Offered>) {
         self.say(&Answer { id: self.id, tools: Some(tools), ..Answer::default() });
     }
 
-    /// Answers with what came of a call; false where its client is gone.
+    /// Answers with what came of a call; false where the client is gone.
     pub fn result(&self, result: &ToolResult, error: Option<&ToolError>) -> bool {
         let answer = Answer { id: self.id, tools: None, result: Some(result.clone()), error: error.cloned() };
         self.say(&answer)
@@ -80,7 +81,7 @@ impl Reply {
 }
 
 impl Door {
-    /// Listens in a folder of its own below this one.
+    /// Listens on a socket in a new folder below this one.
     pub fn open(folder: &Path) -> Result<Self> {
         let folder = folder.join("tools");
         DirBuilder::new().mode(0o700).create(&folder)?;
@@ -97,17 +98,17 @@ impl Door {
         Ok(Self { path, came, bell, _stop })
     }
 
-    /// Where it is.
+    /// Returns the path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Readable where something came.
+    /// Returns a descriptor that is readable when something came.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
 
-    /// What came since.
+    /// Returns what came since the last call.
     pub fn knocks(&self) -> Vec<Came> {
         let mut rung = [0; 256];
         while (&self.bell).read(&mut rung).is_ok_and(|bytes| bytes == rung.len()) {}
@@ -138,7 +139,7 @@ fn accept(listener: &UnixListener, stopped: &UnixStream, hall: &Arc<Hall>) {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
             Err(error) if [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) => continue,
-            // A client that went away, or no descriptor is left: the next one may fare better, in its time.
+            // The client went away, or no descriptor is left: after a pause, the next client may fare better.
             Err(_) => {
                 thread::sleep(std::time::Duration::from_millis(100));
                 continue;
@@ -157,7 +158,7 @@ fn accept(listener: &UnixListener, stopped: &UnixStream, hall: &Arc<Hall>) {
             serve(&stream, &inside);
             inside.at_once.fetch_sub(1, Ordering::SeqCst);
         };
-        // A client whose thread can't be had finds its connection closed, and takes up no place.
+        // If no thread can be had for a client, its connection is closed, and takes up no place.
         if thread::Builder::new().spawn(served).is_err() {
             hall.at_once.fetch_sub(1, Ordering::SeqCst);
         }
@@ -190,14 +191,15 @@ fn serve(stream: &UnixStream, hall: &Hall) {
         if hall.to.send(Came { call: knock.call, reply }).is_err() {
             break;
         }
-        // Where it can't ring it has rung already.
+        // If the write fails because the bell is full, it has rung already.
         let _ = (&hall.rings).write(b"!");
     }
     lives.store(false, Ordering::SeqCst);
     let _ = stream.shutdown(std::net::Shutdown::Both);
 }
 
-/// The next line of a connection; `None` ends it: its end, or what is no request.
+/// Reads the next line of a connection; `None` where the connection is at its end, or is to be closed because
+/// the line is no request.
 fn read(lines: &mut BufReader<&UnixStream>) -> Option<Knock> {
     let mut line = Vec::new();
     let length = lines.by_ref().take(LINE_MAX as u64 + 1).read_until(b'\n', &mut line).ok()?;

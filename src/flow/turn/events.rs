@@ -1,10 +1,10 @@
-//! What a turn tells while it runs: lines of `AYNIG_EVENTS`, and of them what is kept.
+//! What a turn reports while it runs: lines of `AYNIG_EVENTS`, and those of them that are kept.
 //!
-//! A line is one of the contract's events without its envelope, with `ts`, when it was said. What only streams (pieces of
-//! a message or a thought) is in the file alone; everything else is kept too, in the same order, so that both number
-//! alike. Pieces that follow one another within a moment are one line: the first at once, what comes meanwhile at its end.
-//! What a turn used is a line of the kernel's own, so it counts however the turn ends. Implements N4 (events), K48a, W6
-//! (text that streams).
+//! A line is one of the contract's events without its envelope, with `ts`, the time of the report. What only
+//! streams (pieces of a message or a thought) is in the file alone; everything else is kept too, in the same
+//! order, so that both number alike. Pieces that follow one another within a moment are joined: the first is
+//! written at once, the later ones as one line at the moment's end. What a turn used is a line of the
+//! kernel's own, so it counts however the turn ends. Implements N4 (events), K48a, W6 (text that streams).
 
 use crate::contract::event::Body;
 use crate::contract::id::NodeId;
@@ -20,36 +20,35 @@ use std::mem::discriminant;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Pieces that come within so long after one that was written are one line.
+/// How long after a piece was written the pieces that follow are joined into one line.
 const MOMENT: Duration = Duration::from_millis(50);
-/// Most bytes of such a line.
+/// Most bytes of such a line of pieces.
 const PIECES_MAX: usize = 64 << 10;
-/// Most bytes of lines that are kept; what comes then is in the file alone.
+/// Most bytes of lines that are kept; later lines are in the file alone.
 const KEPT_MAX: usize = 32 << 20;
-/// Most bytes of lines that only stream, and of the program's own: the whole of the one follows, and the other is in its
-/// transcript.
+/// Most bytes of lines that only stream; the whole of what they say follows.
 const STREAMED_MAX: usize = 32 << 20;
-/// See [`STREAMED_MAX`].
+/// Most bytes of the program's own log lines; its transcript has all of them.
 const LOGGED_MAX: usize = 2 << 20;
 
-/// The lines of a turn.
+/// The event lines of a turn.
 pub struct Events<'a> {
-    /// None where it can't be written.
+    /// `None` where the file can't be written.
     file: Option<File>,
     kept: Vec<u8>,
     full: bool,
     streamed: usize,
     logged: usize,
-    /// Lines of the program's that were left out.
+    /// How many of the program's log lines were left out.
     left_out: u64,
-    /// Until when what streams is gathered.
+    /// Until when streamed pieces are gathered.
     moment: Option<Instant>,
-    /// What was gathered, and when its first piece came.
+    /// The pieces that were gathered, and when the first of them came.
     gathered: Option<(Body, Time)>,
     clock: &'a dyn Clock,
 }
 
-/// The piece that this is, where it streams.
+/// Returns the text of a piece; `None` where the event is no piece.
 fn piece(body: &mut Body) -> Option<&mut String> {
     if let Body::MessageDelta { delta, .. } | Body::ThinkingDelta { delta, .. } = body {
         Some(delta)
@@ -59,7 +58,7 @@ fn piece(body: &mut Body) -> Option<&mut String> {
 }
 
 impl<'a> Events<'a> {
-    /// Lines of the file at this path, if it can be written.
+    /// Opens the file at this path; where it can't be written, lines are only kept.
     pub fn new(path: Option<&Path>, clock: &'a dyn Clock) -> Self {
         let open = |path: &Path| {
             let (folder, name) = apart(path).ok()?;
@@ -78,7 +77,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Says something.
+    /// Reports an event.
     pub fn say(&mut self, body: &Body) {
         let at = Time(i64::try_from(self.clock.millis()).unwrap_or(i64::MAX));
         if matches!(body, Body::MessageDelta { .. } | Body::ThinkingDelta { .. }) {
@@ -98,14 +97,14 @@ impl<'a> Events<'a> {
         if self.full {
             return;
         }
-        // Once one is left out, all that follow are: what is kept is a beginning.
+        // Once a line is left out, so are all that follow, so that what is kept is a beginning without gaps.
         self.full = self.kept.len() + line.len() > KEPT_MAX;
         if !self.full {
             self.kept.extend_from_slice(&line);
         }
     }
 
-    /// Says a piece at once, or gathers it with those before it.
+    /// Writes a piece at once, or gathers it with those before it.
     fn stream(&mut self, mut body: Body, at: Time) {
         let now = self.clock.instant();
         let waits = self.moment.is_some_and(|end| now < end);
@@ -124,7 +123,7 @@ impl<'a> Events<'a> {
         self.moment.get_or_insert(now + MOMENT);
     }
 
-    /// Writes what was gathered.
+    /// Writes the pieces that were gathered.
     pub fn flush(&mut self) {
         self.moment = None;
         let Some(line) = self.gathered.take().and_then(|(body, at)| said(&body, at)) else { return };
@@ -134,12 +133,12 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// When there is something to write that was gathered.
+    /// Returns when the gathered pieces are to be written; `None` where there are none.
     pub fn due(&self) -> Option<Instant> {
         self.moment.filter(|_| self.gathered.is_some())
     }
 
-    /// Writes what was gathered, if its moment is over.
+    /// Writes the gathered pieces if their moment is over.
     pub fn look(&mut self, now: Instant) {
         if self.due().is_some_and(|due| due <= now) {
             self.flush();
@@ -147,25 +146,25 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Says each.
+    /// Reports each of these events.
     pub fn say_all(&mut self, bodies: &[Body]) {
         bodies.iter().for_each(|body| self.say(body));
     }
 
-    /// Says why the turn failed.
+    /// Reports why the turn failed.
     pub fn failed(&mut self, node_id: NodeId, why: &str) {
         let detail = Some(shown::line(why.as_bytes()));
         self.say(&Body::TurnStatus { node_id, status: TurnStatus::Failed, detail });
     }
 
-    /// Says to who looks at the branch what the turn is at.
+    /// Reports what the turn is doing, for users who look at the branch.
     pub fn progress(&mut self, text: &str) {
         if let Value::Object(fields) = json!({"type": "progress", "text": text}) {
             self.write(&line(fields));
         }
     }
 
-    /// Says what was used since this was said last.
+    /// Reports what was used since the last such report.
     pub fn used(&mut self, usage: &crate::protocol::usage::Usage) {
         let mut fields = Map::new();
         fields.insert("type".to_owned(), "usage".into());
@@ -186,24 +185,25 @@ impl<'a> Events<'a> {
         if let Some(file) = &mut self.file
             && file.write_all(line).is_err()
         {
-            // A disk that is full costs the lines, not the turn.
+            // A full disk costs the lines, not the turn.
             self.file = None;
         }
     }
 
-    /// How many of the program's own lines were too many; asked once, at the end.
+    /// Returns how many of the program's log lines were left out, and makes room for a log line that says so;
+    /// called once, at the end.
     pub fn left_out(&mut self) -> u64 {
         self.logged = 0;
         std::mem::take(&mut self.left_out)
     }
 
-    /// What is kept.
+    /// Returns the lines that are kept.
     pub fn kept(&self) -> &[u8] {
         &self.kept
     }
 }
 
-/// The line that says this.
+/// Returns the line that reports an event.
 fn said(body: &Body, at: Time) -> Option<Vec<u8>> {
     let Ok(Value::Object(mut fields)) = serde_json::to_value(body) else { return None };
     fields.insert("ts".to_owned(), at.to_string().into());

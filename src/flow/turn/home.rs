@@ -1,8 +1,9 @@
-//! A home for gemini that is the user's own but for one thing: its settings name our server too.
+//! A home for gemini that is the user's own, except that its settings also name our server.
 //!
-//! No argument of gemini's names a server, and what it reads by itself is the branch's or the user's, which are not ours
-//! to write. So `GEMINI_CLI_HOME` is a folder of the turn's whose `.gemini` leads, entry by entry, to the user's: sessions,
-//! logins and extensions are the user's, kept where they were. Implements N7, N9a.
+//! No argument of gemini's names a server, and the settings that it reads by itself are the branch's or the
+//! user's, which are not ours to write. So `GEMINI_CLI_HOME` is a folder of the turn whose `.gemini` links,
+//! entry by entry, to the user's: sessions, logins and extensions are the user's, and stay where they are.
+//! Implements N7, N9a.
 
 use super::Ground;
 use crate::agents::Tools;
@@ -12,23 +13,25 @@ use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-/// What it keeps for a user, there or not yet: made in the user's own folder.
+/// The folders that gemini keeps for a user. Those that do not exist yet are made in the user's own folder,
+/// so that what gemini writes ends up there.
 const FOLDERS: [&str; 2] = ["tmp", "history"];
 const SETTINGS: &str = "settings.json";
 /// Most bytes of settings.
 const SETTINGS_MAX: u64 = 4 << 20;
 
-/// Makes it, anew for each program.
+/// Makes the home, a new one for each program.
 ///
 /// # Errors
-/// A few words that say why it can't be had.
+/// Why there can be no such home, in a few words.
 pub fn with_server(ground: &Ground<'_>, tools: &Tools<'_>) -> Result<PathBuf, String> {
     let words = |error: std::io::Error| format!("no home for gemini: {error}");
     let user = ground.gemini_home().ok_or("gemini has no home")?.join(".gemini");
     for name in FOLDERS {
         fs::create_dir_all(user.join(name)).map_err(words)?;
     }
-    // Where what is confined may write; so it is a folder of a new name, and no link that was laid there.
+    // The folder is one that a confined program may write to, so the home has a new name: no link can have
+    // been put there.
     let home = ground.folder.join("tmp").join(format!("gemini-{}", uuid::Uuid::new_v4()));
     fs::create_dir(&home).map_err(words)?;
     let own = home.join(".gemini");

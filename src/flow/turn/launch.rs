@@ -1,8 +1,9 @@
-//! How the provider's program is started: its call, its environment, and what keeps a tree from it.
+//! How the provider's program is started: its call, its environment, and the refusal of trees that would
+//! configure it.
 //!
-//! Which program it is the account's configuration says, and nothing else. Its environment is this process's, without what the kernel
-//! tells commands and without what trailers of the branch became; so no agent takes the turn for its own run, and no
-//! push sets where its key goes. Implements N9 (the call), N9a.
+//! The account's configuration alone says which program it is. The environment is this process's, without
+//! what the kernel tells commands and without the variables that trailers of the branch became: so no agent
+//! takes the turn for its own run, and no push decides where its key is sent. Implements N9 (the call), N9a.
 
 use super::program::Launch;
 use super::session::Going;
@@ -21,12 +22,12 @@ use std::os::unix::ffi::OsStrExt;
 
 /// Most bytes that are kept of what a program prints.
 pub const KEPT_MAX: u64 = 16 << 20;
-/// Variables of the kernel's that say nothing of a run.
+/// Variables of the kernel that say nothing of a run, and are passed on.
 const PASSED: [&str; 4] = ["AYNIG_SLOT", "AYNIG_PORT_BASE", "AYNIG_SANDBOX", "AYNIG_BRANCH"];
-/// Others that it tells commands.
+/// Further variables with which the kernel tells commands about their run.
 const TOLD: [&str; 7] =
     ["BODY", "COMMIT_HASH", "ROLE", "LOG_LEVEL", "STDOUT_LOG_PATH", "STDERR_LOG_PATH", "WORKTREE_PATH"];
-/// What keeps programs from asking who is not there.
+/// Variables that keep programs from asking a user who is not there.
 const QUIET: [(&str, &str); 6] = [
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),
@@ -38,7 +39,7 @@ const QUIET: [(&str, &str); 6] = [
 const LINK: u32 = 0o120000;
 const FOLDER: u32 = 0o040000;
 
-/// The environment of what a turn starts.
+/// Returns the environment of what a turn starts.
 pub fn environment(
     own: &[(OsString, OsString)],
     configured: &[(String, String)],
@@ -49,7 +50,7 @@ pub fn environment(
         let text = name.to_str().unwrap_or_default();
         let of_kernel = (bytes.starts_with(b"AYNIG_") && !PASSED.contains(&text)) || TOLD.contains(&text);
         let trailer = value(&[b"AYNIG_TRAILER_", bytes].concat());
-        // What a trailer became: the last of its values.
+        // A trailer became a variable of its own name, too, with the last of its values.
         let of_branch =
             trailer.is_some_and(|all| all.as_bytes().rsplit(|b| *b == b'\n').next() == Some(is.as_bytes()));
         !of_kernel && !of_branch && !bytes.starts_with(b"DWP_")
@@ -66,7 +67,7 @@ pub fn environment(
 }
 
 impl Ground<'_> {
-    /// Refuses a tree that its program would take settings or credentials from.
+    /// Refuses a tree from which the provider's program would take settings or credentials.
     pub(super) fn admit(&self) -> Result<Result<(), Refused>, TurnError> {
         let store = &self.runner.store;
         let read = |tree| -> Result<Vec<TreeEntry>, TurnError> {
@@ -84,7 +85,7 @@ impl Ground<'_> {
                     let below = read(entry.id)?;
                     paths.extend(below.iter().map(|below| [&entry.name, &b"/"[..], &below.name].concat()));
                 }
-                // It may lead to a folder that has any file.
+                // The link may lead to a folder that has any file, this one too.
                 LINK => paths.push([&entry.name, &b"/.env"[..]].concat()),
                 _ => {}
             }
@@ -93,7 +94,7 @@ impl Ground<'_> {
         Ok(admit(self.config().provider, self.program.project_settings, paths))
     }
 
-    /// The call for a prompt, in a session that goes on or a new one.
+    /// Returns how to start the program for a prompt, in a session that goes on or in a new one.
     pub(super) fn launch(
         &self,
         prompt: &Prompt,
@@ -149,7 +150,7 @@ impl Ground<'_> {
         (launch, talk)
     }
 
-    /// How a session of this turn's goes on within it.
+    /// Returns how a session of this turn goes on within the turn; `None` where it can't.
     pub(super) fn going_on(&self, id: &str, told: &Told) -> Option<Going> {
         match self.config().provider {
             Provider::Custom => None,

@@ -1,7 +1,8 @@
-//! What a line of a program's means for its turn.
+//! What a line that the agent's program prints means for the turn.
 //!
-//! A line is read as an enemy's: one that is torn, too long, no UTF-8, or looks like ours is a line of the log, and nothing
-//! else. Implements N4 (events as they come), N7 (calls in text), N8 (the programs' own gates).
+//! A line is read as if an enemy wrote it: one that is torn, too long, not UTF-8, or only looks like ours
+//! becomes a line of the log, and nothing else. Implements N4 (events as they come), N7 (calls in text), N8
+//! (the programs' own gates).
 
 use super::TurnError;
 use super::active::{About, Active, Untold};
@@ -11,7 +12,7 @@ use crate::agents::lines::Line;
 use crate::agents::tool_calls::{Apart, apart};
 use crate::contract::event::ToolCall;
 
-/// Who calls one of these waits for what it gives, and says its last word after that.
+/// The tools whose result the caller waits for, so that its last word comes after that.
 const WAITED_FOR: [&str; 6] = ["command", "read_file", "write_file", "list_files", "delete_file", "ask"];
 
 impl Active<'_> {
@@ -61,7 +62,7 @@ impl Active<'_> {
         Ok(())
     }
 
-    /// Makes the calls of a program's text that is told what comes of them.
+    /// Makes the calls in the text of a program that is told what comes of them while it runs.
     fn calls_of(&mut self, text: &str, talking: &mut Talking<'_>) -> Result<(), TurnError> {
         let Apart { calls, problems, .. } = apart(text, true);
         let made: Vec<ToolCall> = calls.iter().map(|call| self.reporter.written(call)).collect();
@@ -75,7 +76,7 @@ impl Active<'_> {
         Ok(())
     }
 
-    /// Makes the calls of a last message, whose program is gone.
+    /// Makes the calls in the last message of a program that is gone.
     pub(super) fn calls_at_end(&mut self, text: &str) -> Result<(), TurnError> {
         let Apart { calls, problems, .. } = apart(text, false);
         for call in calls {

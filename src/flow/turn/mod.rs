@@ -1,9 +1,10 @@
 //! A node's turn: the command of the state `turn`.
 //!
-//! It reads the flow, the node and what came for it, keeps the prompt before anything of it is sent, has the provider's program
-//! answer it, and ends with a declaration of state `route`. What the program does meanwhile are lines of events; what it asks,
-//! a person answers; what it may not have changed is not in the outcome. [`run`] does all of it, once, inside of a run.
-//! However it ends, what it leaves is kept. Implements N4, N7, N8, N9, N9a, N10.
+//! The turn reads the flow, the node and what came for it, keeps the prompt before any of it is sent, has the
+//! provider's program answer it, and ends with a declaration of state `route`. What the program does
+//! meanwhile is reported as event lines; what it asks, a person answers; what it was not allowed to change is
+//! not in the outcome. [`run`] does all of this, once, inside of a run. What the turn leaves is kept, however
+//! it ends. Implements N4, N7, N8, N9, N9a, N10.
 
 mod active;
 mod asking;
@@ -61,8 +62,8 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Most programs that one turn starts: the first, one for a session that was lost, and those that are told what came of
-/// their calls.
+/// Most programs that one turn starts: the first, one if the session was lost, and those that are told what
+/// came of their calls.
 const ROUNDS_MAX: u32 = 4;
 
 /// Why there was no turn.
@@ -87,57 +88,59 @@ impl From<RunnerError> for TurnError {
     }
 }
 
-/// What a turn stands on.
+/// What a turn works with: it does not change while the turn runs.
 pub struct Ground<'t> {
-    /// What reads and writes.
+    /// The runner that reads and writes.
     pub runner: &'t Runner<'t>,
-    /// The run that it is.
+    /// The run that the turn is.
     pub inside: &'t Inside,
-    /// The flow.
+    /// The flow as it was read when the turn began.
     pub kept: Kept,
-    /// The node.
+    /// The node whose turn it is.
     pub node: NodeId,
     /// The text of its role's template.
     pub template: String,
-    /// Its provider's program, as the account has it.
+    /// The provider's program, as the account configures it.
     pub program: settings::Program,
     /// The command that verifies what changed; empty for none.
     pub verify: Vec<String>,
-    /// The slot.
+    /// The slot: the worktree of the run.
     pub slot: PathBuf,
-    /// The folder of it that the agent's program starts in.
+    /// The folder of the slot in which the agent's program starts.
     pub start: PathBuf,
-    /// The file of the run's events.
+    /// The file for the run's event lines; `None` where there is none.
     pub events: Option<PathBuf>,
-    /// What it answers.
+    /// The trigger: the commit that the turn answers.
     pub trigger: ObjectId,
-    /// The turn: the run's id.
+    /// The turn's id, which is the run's.
     pub turn: TurnId,
-    /// The environment of what it starts.
+    /// The environment of the agent's program, and of the commands that it has the turn run.
     pub agent_env: Vec<(OsString, OsString)>,
-    /// The environment of the check: the same, without what the account says of the provider's program.
+    /// The environment of the verification: it lacks what the account configures for the provider's program.
     pub check_env: Vec<(OsString, OsString)>,
-    /// The turn's own folder.
+    /// The turn's own folder, which is removed when the turn is over.
     pub folder: PathBuf,
-    /// What it confines all that it starts to (K59); `None`: to nothing.
+    /// The sandbox to which everything that the turn starts is confined (K59); `None` where it is confined to
+    /// nothing.
     pub sandbox: Option<OwnSandbox>,
-    /// The program that is the server of our tools; none where it is not installed.
+    /// The program that serves our tools; `None` where it is not installed, or could not be used from within
+    /// the sandbox.
     pub server: Option<PathBuf>,
 }
 
 /// How a turn ended.
 #[derive(Debug)]
 pub enum Ended {
-    /// With this declaration.
+    /// The turn ended with this declaration.
     Declared(Box<Declaration>),
-    /// Badly: the provider's own words, and what mends it.
+    /// The turn failed, and the run stalls.
     Failed {
-        /// Why.
+        /// Why it failed, in the provider's own words where there are any.
         why: String,
         /// What mends it; empty where nothing has to be.
         mend: String,
     },
-    /// By this signal.
+    /// The turn was ended by this signal.
     Terminated(i32),
 }
 
@@ -146,7 +149,7 @@ struct Came {
     ending: Ending,
     told: Told,
     session: Option<String>,
-    /// What the session has used in all, where its program tells sums.
+    /// The tokens that the session has used in all, where its program reports sums.
     sum: Option<Sum>,
     texts: Files,
 }
@@ -157,7 +160,7 @@ impl<'t> Ground<'t> {
         &self.kept.flow.nodes[&self.node].config
     }
 
-    /// Whether every tool waits for a person.
+    /// True if every tool waits for a person.
     fn is_gated(&self) -> bool {
         match self.config().permissions.cli_permissions_mode {
             CliPermissionsMode::Gated => true,
@@ -165,29 +168,31 @@ impl<'t> Ground<'t> {
         }
     }
 
-    /// Whether its program is told what comes of its calls while it runs.
+    /// True if the program is told what comes of its calls while it runs.
     fn is_jsonl(&self) -> bool {
         self.config().provider == Provider::Custom && self.program.protocol == Protocol::Jsonl
     }
 
-    /// What is started is confined to; `None`: to nothing.
+    /// Returns what everything that the turn starts is confined to; `None` where it is confined to nothing.
     fn confinement(&self) -> Option<&Confinement> {
         self.sandbox.as_ref().map(|sandbox| &sandbox.confinement)
     }
 
-    /// Refuses to go on where what was confined changed what leads Git: all that follows asks Git.
+    /// Refuses to go on if something confined has changed files that lead Git, because everything that
+    /// follows asks Git.
     fn prove_leads(&self) -> Result<(), TurnError> {
         let Some(sandbox) = &self.sandbox else { return Ok(()) };
         self.runner.changed_leads(sandbox)?.map_or(Ok(()), |what| Err(TurnError::Redirected(what)))
     }
 
-    /// What people call the node.
+    /// Returns what people call the node.
     fn name(&self) -> &str {
         let config = self.config();
         config.called()
     }
 
-    /// Says whether what the turn started is to stop: an interrupt stops a command as it stops the agent's program.
+    /// Returns a function that is true once what the turn started is to stop: an interrupt stops a command as
+    /// it stops the agent's program.
     fn stops(&self) -> impl Fn() -> bool + '_ {
         let clock = self.runner.clock;
         let looks = RefCell::new((clock.instant(), Looks::new(self.runner, &self.inside.branch)));
@@ -202,7 +207,7 @@ impl<'t> Ground<'t> {
         }
     }
 
-    /// Whether a message tells this turn to stop.
+    /// True if a message tells this turn to stop.
     fn is_interrupted(&self) -> bool {
         let kind = Kind::new(Kind::INTERRUPT).ok();
         let found = kind.map(|kind| self.runner.inbox(&self.inside.branch, Some(&kind), &|_, _| false));
@@ -210,10 +215,10 @@ impl<'t> Ground<'t> {
     }
 }
 
-/// Has the turn.
+/// Runs the turn.
 ///
 /// # Errors
-/// Where there is no lease, no flow, or nothing can be written; nothing was declared then.
+/// Where there is no lease or no flow, or something can't be written; nothing was declared then.
 pub fn run(ground: &Ground<'_>) -> Result<Ended, TurnError> {
     if let Err(refused) = ground.admit()? {
         let why = refused.to_string();
@@ -260,7 +265,7 @@ impl<'t> Active<'t> {
         Ok(this)
     }
 
-    /// Has the provider's program answer, as often as one turn has it answer.
+    /// Has the provider's program answer, started anew for each prompt of the turn.
     fn programs(&mut self, before: &Before) -> Result<Came, TurnError> {
         let ground = self.ground;
         let mut texts = Files::new();
@@ -321,8 +326,8 @@ impl<'t> Active<'t> {
         Err(TurnError::NoTurn)
     }
 
-    /// What came where a round that was only to tell the agent more did not end well: what the rounds before it said and
-    /// called stands, and what it was told is told again.
+    /// Returns what came of the turn where a round that was only to tell the agent more did not end well:
+    /// what the earlier rounds said and called stands, and what this one told the agent is told again.
     fn fall_back(&mut self, good: Came, ending: &Ending, untold: Vec<Untold>) -> Came {
         self.note(&declared::words(self.ground.config().provider, ending));
         self.untold.splice(0..0, untold);
@@ -331,7 +336,7 @@ impl<'t> Active<'t> {
         Came { ending, ..good }
     }
 
-    /// Waits for what people are asked whose program is gone.
+    /// Waits for the answers to questions whose program is gone.
     fn wait_for_people(&mut self) -> Result<(), TurnError> {
         let runner = self.ground.runner;
         while self.asking.is_open() && !self.interrupted && !self.terminated {
@@ -377,7 +382,7 @@ impl<'t> Active<'t> {
             self.untold.splice(..0, told.into_iter().map(Untold::from));
         }
         let session = came.session.clone().or_else(|| {
-            // A program that never came so far has not lost what was there.
+            // A program that did not get as far as a session has not lost the earlier one.
             before.record.as_ref().filter(|_| came.ending.next() != Next::Afresh)?.session.clone()
         });
         let record = Record {
@@ -432,7 +437,8 @@ impl Ground<'_> {
     }
 
     fn make_folder(&self) -> Result<(), TurnError> {
-        // A folder of an earlier process of this run is not there; what a command left in its place is removed.
+        // No earlier process of this run left the folder; if something is in its place, a command put it
+        // there.
         let _ = crate::store::remove_tree(&self.folder);
         let tmp = self.folder.join("tmp");
         std::fs::create_dir_all(&tmp).map_err(io("create", &tmp))?;
@@ -443,7 +449,7 @@ impl Ground<'_> {
         let _ = crate::store::remove_tree(&self.folder);
     }
 
-    /// What the program printed.
+    /// Adds what the program printed to the files.
     fn gather(&self, files: &mut Files) {
         for name in [program::TRANSCRIPT, program::STDERR] {
             let printed = crate::store::read_plain(&self.folder.join(name), launch::KEPT_MAX + 4096);

@@ -1,10 +1,11 @@
-//! An agent's program under a guardian of its own: lines out, bytes in, and three ways to end it.
+//! An agent's program under a guardian of its own: lines come out, bytes go in, and there are three ways to
+//! end it.
 //!
-//! `Program::start`, then `next` until [`Step::Ended`]; meanwhile `say` and `close` for its standard input, and
-//! `interrupt`, then `stop`, to end it: SIGINT to its process group, SIGTERM to everything that it started, SIGKILL after the
-//! grace. What it started in sessions of its own ends with it. A program that is told everything at once reads a file; one
-//! that is talked to reads a named pipe, into which nothing is written that it does not read: no turn waits for it to read.
-//! Implements N9 (nothing is left).
+//! Call `Program::start`, then `next` until [`Step::Ended`]. Meanwhile `say` and `close` serve its standard
+//! input, and `interrupt`, then `stop`, end it: SIGINT to its process group, SIGTERM to everything that it
+//! started, SIGKILL after the grace. What it started in sessions of its own ends with it. A program that is
+//! told everything at once reads a file. A program that is talked to reads a named pipe, which is written
+//! without blocking, so that no turn waits for a program to read. Implements N9 (nothing is left).
 
 use crate::agents::ending::Exit;
 use crate::agents::lines::{Line, Lines};
@@ -21,14 +22,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What it printed, and what it complained with, in the turn's folder.
+/// The files in the turn's folder with what the program printed on standard output, and on standard error.
 pub const TRANSCRIPT: &str = "transcript.txt";
 /// See [`TRANSCRIPT`].
 pub const STDERR: &str = "stderr.txt";
 
-/// Between two tries to write what a program does not read yet.
+/// The time between two tries to write what a program does not read yet.
 const NAP: Duration = Duration::from_millis(20);
-/// How much of its standard error is kept for its ending.
+/// How much of the end of the program's standard error is kept to judge its ending, in bytes.
 const STDERR_KEPT: usize = 8 << 10;
 /// Most bytes that wait for a program which reads nothing.
 const PENDING_MAX: usize = 64 << 20;
@@ -45,24 +46,24 @@ pub struct Launch<'a> {
     pub cwd: &'a Path,
     /// The turn's own folder.
     pub folder: &'a Path,
-    /// What it reads first.
+    /// What the program reads first.
     pub opening: Vec<u8>,
-    /// Whether that is all that it reads.
+    /// Whether that is all that the program reads.
     pub closes: bool,
     /// Most bytes that are kept of what it prints.
     pub log_max: u64,
-    /// What it is confined to; `None`: to nothing.
+    /// What the program is confined to; `None` where it is confined to nothing.
     pub confine: Option<Confinement>,
 }
 
-/// What happened.
+/// What [`Program::next`] found.
 #[derive(Debug)]
 pub enum Step {
     /// A line of its standard output.
     Line(Line),
     /// A line of its standard error.
     Complaint(Line),
-    /// It ended.
+    /// The program ended.
     Ended(Exit),
     /// `until` has come.
     Deadline,
@@ -75,24 +76,24 @@ pub struct Program<'a> {
     run: Option<Supervised>,
     clock: &'a dyn Clock,
     name: OsString,
-    /// Its standard input while it is talked to, and what was not written yet.
+    /// The program's standard input while it is talked to, and what was not written to it yet.
     pipe: Pipe,
     pending: VecDeque<u8>,
-    /// It is to be closed once nothing is pending.
+    /// Whether the pipe is to be closed once nothing is pending.
     closing: bool,
     out: Lines,
     err: Lines,
-    /// The last of its standard error.
+    /// The end of the program's standard error.
     pub stderr: Vec<u8>,
     ready: VecDeque<Step>,
 }
 
 enum Pipe {
-    /// It reads a file, or nothing any more.
+    /// The program reads a file, or nothing any more.
     None,
-    /// It did not begin to read yet: both ends are held open for it.
+    /// The program did not begin to read yet: both ends are held open for it.
     Held { _both: File, path: PathBuf },
-    /// It reads.
+    /// The program reads.
     Open(File),
 }
 
@@ -101,10 +102,11 @@ fn failed(what: &'static str) -> impl FnOnce(std::io::Error) -> SupervisorError 
 }
 
 impl<'a> Program<'a> {
-    /// Starts it. One that can't be started is no error: it has ended then.
+    /// Starts the program. It is no error if the program can't be started: [`Program::next`] reports that it
+    /// ended.
     ///
     /// # Errors
-    /// Where the turn's folder can't be written, or no guardian be had.
+    /// Where the turn's folder can't be written, or there can be no guardian.
     pub fn start(launch: &Launch<'_>, clock: &'a dyn Clock) -> Result<Self, SupervisorError> {
         let stdin = launch.folder.join("stdin");
         match std::fs::remove_file(&stdin) {
@@ -119,7 +121,7 @@ impl<'a> Program<'a> {
         } else {
             let made = nix::unistd::mkfifo(&stdin, Mode::S_IRUSR | Mode::S_IWUSR);
             made.map_err(|errno| failed("make named pipe")(errno.into()))?;
-            // Both ends: who opens one end alone waits for the other.
+            // Both ends are opened, because to open one end alone waits for the other.
             let _both =
                 File::options().read(true).write(true).open(&stdin).map_err(failed("open named pipe"))?;
             (Pipe::Held { _both, path: stdin.clone() }, launch.opening.iter().copied().collect())
@@ -155,8 +157,9 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// Waits for the next thing that happens, at most until `until`, and not while any of `watched` is readable. Lines that
-    /// were read come before either: who calls looks at the time.
+    /// Waits for the next thing that happens, at most until `until`, and not while any of `watched` is
+    /// readable. Lines that were read are returned before either is looked at, so the caller has to look at
+    /// the time itself.
     pub fn next(&mut self, until: Instant, watched: &[BorrowedFd<'_>]) -> Result<Step, SupervisorError> {
         loop {
             if let Some(step) = self.ready.pop_front() {
@@ -182,7 +185,8 @@ impl<'a> Program<'a> {
                 if let Pipe::Held { path, .. } = &self.pipe {
                     let mut options = File::options();
                     let options = options.write(true).custom_flags(nix::libc::O_NONBLOCK);
-                    // One that closed its standard input at once reads nothing.
+                    // The open fails if the program has closed its standard input already, and so reads
+                    // nothing.
                     self.pipe = options.open(path).map_or(Pipe::None, Pipe::Open);
                 }
             }
@@ -239,7 +243,8 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Writes to its standard input, as soon as it reads. What is said to one that reads no more is lost.
+    /// Writes to the program's standard input, as soon as the program reads. What is said to a program that
+    /// reads no more is lost.
     pub fn say(&mut self, bytes: &[u8]) {
         if !matches!(self.pipe, Pipe::None) && !self.closing && self.pending.len() < PENDING_MAX {
             self.pending.extend(bytes);
@@ -247,7 +252,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Closes its standard input once it has read what was said.
+    /// Closes the program's standard input once it has read what was said.
     pub fn close(&mut self) {
         self.closing = true;
         self.flush();
@@ -260,7 +265,7 @@ impl<'a> Program<'a> {
                 Ok(written) => drop(self.pending.drain(..written)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // It closed its end.
+                // The program closed its end.
                 Err(_) => {
                     self.pending.clear();
                     self.pipe = Pipe::None;
@@ -273,12 +278,12 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// SIGINT to its process group.
+    /// Sends SIGINT to the program's process group.
     pub fn interrupt(&mut self) {
         self.run.iter_mut().for_each(Supervised::interrupt);
     }
 
-    /// SIGTERM to all that it started, SIGKILL after the grace.
+    /// Sends SIGTERM to everything that the program started, and SIGKILL after the grace.
     pub fn stop(&mut self, grace: Duration) {
         self.run.iter_mut().for_each(|run| run.stop(grace));
     }

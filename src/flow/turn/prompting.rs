@@ -1,7 +1,8 @@
-//! The prompt of a turn, from the flow, the node, and what came.
+//! The prompt of a turn, made from the flow, the node, and what came.
 //!
-//! Names are the flow's, never what a message calls its sender. What conflicts is asked of Git again, as the trigger's own body is
-//! for people. Implements N4 (the prompt), N6 (promises and conflicts in it).
+//! Nodes are called what the flow calls them, never what a message calls its sender. Git is asked again for
+//! the paths in conflict, because the trigger's own body is for people. Implements N4 (the prompt), N6
+//! (promises and conflicts in it).
 
 use super::Ground;
 use super::active::Untold;
@@ -15,7 +16,7 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::MessageId;
 use crate::store::git_merge::Joined;
 
-/// What one message says, owned: what a prompt borrows.
+/// What one message says, owned, so that a prompt can borrow it.
 struct Said {
     id: PayloadId,
     from: String,
@@ -28,7 +29,7 @@ struct Said {
 }
 
 impl Ground<'_> {
-    /// The prompt for what came, or for what a turn that goes on is told.
+    /// Composes the prompt for what came, or for what the agent is told in a turn that goes on.
     pub(super) fn prompt(
         &self,
         kind: PromptKind,
@@ -104,7 +105,7 @@ impl Ground<'_> {
         )
     }
 
-    /// What people call a node.
+    /// Returns what people call a node.
     fn called(&self, node: NodeId) -> String {
         let found = self.kept.flow.nodes.get(&node).map(|node| &node.config);
         found.map_or_else(|| node.to_string(), |config| config.called().to_owned())
@@ -139,7 +140,7 @@ impl Ground<'_> {
         })
     }
 
-    /// The paths that are in the way of a message's work.
+    /// Returns the paths on which a message's work conflicts with the branch.
     fn conflicts(&self, brought: &Brought, to: Option<ObjectId>) -> Vec<String> {
         let work = brought.attached.as_deref().and_then(|work| work.parse::<ObjectId>().ok());
         let Some((work, head)) = work.zip(to) else { return Vec::new() };

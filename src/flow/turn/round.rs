@@ -1,9 +1,10 @@
 //! One run of an agent's program: from its start to its end, with everything that happens meanwhile.
 //!
-//! One loop waits for the program's lines, the next look at the inbox, the answers of people, the limits and a request to stop, and
-//! each starves no other: a program that floods is still stopped, one that hangs is ended. Ending it is a ladder: what it
-//! understands, SIGINT, SIGTERM, SIGKILL, a step apart. Time in which a person is asked something is no time of the
-//! program's. What lines mean is `lines`'. Implements N4 (interrupts), N8 (the wait), N9 (limits, the ladder).
+//! One loop waits for the program's lines, the next look at the inbox, people's answers, the limits, and a
+//! request to stop, and none of these starves another: a program that floods is still stopped, and one that
+//! hangs is ended. A program is ended in steps, as on a ladder: by what it understands, SIGINT, SIGTERM,
+//! SIGKILL. Time during which a person is asked something does not count as the program's. What lines mean is
+//! decided in `lines`. Implements N4 (interrupts), N8 (the wait), N9 (limits, the ladder).
 
 use super::TurnError;
 use super::active::{About, Active};
@@ -14,38 +15,40 @@ use crate::contract::event::Body;
 use crate::protocol::inbox::{Kind, MessageId};
 use std::time::{Duration, Instant};
 
-/// The longest step of the ladder; it is a fifth of `aynig.killGrace` where that is less.
+/// The longest time between two steps of the ladder; the time is a fifth of `aynig.killGrace` where that is
+/// less.
 const STEP_MAX: Duration = Duration::from_secs(2);
-/// How long a program that has said its last line may take to leave.
+/// How long a program may take to exit after its last line.
 const LEAVE: Duration = Duration::from_secs(10);
-/// The longest wait for anything: nothing depends on it.
+/// The longest single wait of the loop; nothing depends on it.
 const NAP: Duration = Duration::from_secs(1);
 
 /// What came of a round.
 pub struct Round {
-    /// How it ended.
+    /// How the program ended.
     pub ending: Ending,
-    /// What the program told.
+    /// What the program reported.
     pub told: Told,
 }
 
-/// A program that is talked to.
+/// A program that runs, and the conversation with it.
 pub struct Talking<'a> {
     pub(super) talk: Box<dyn Talk>,
     pub(super) program: Program<'a>,
-    /// Whether it is told what came of its calls while it runs.
+    /// Whether the program is told what came of its calls while it runs.
     pub(super) answers_calls: bool,
-    /// Calls of its that it waits for.
+    /// How many calls the program waits for.
     pub(super) open_calls: u32,
-    /// It said its last line, then.
+    /// When the program said its last line; `None` before that.
     pub(super) over: Option<Instant>,
-    /// Since when it says nothing, and since when it runs, without what waited for a person.
+    /// Since when the program says nothing, and since when it runs, without the time that waited for a
+    /// person.
     silent_since: Instant,
     since: Instant,
     stopping: Option<Stopping>,
 }
 
-/// How far up the ladder a program's end is.
+/// How far the program is up the ladder that ends it.
 struct Stopping {
     why: Option<Stop>,
     rung: Rung,
@@ -60,7 +63,7 @@ enum Rung {
 }
 
 impl<'t> Active<'t> {
-    /// Starts a program, and sees it to its end.
+    /// Starts a program, and follows it to its end.
     ///
     /// # Errors
     /// Where it can't be supervised, or the lease is lost.
@@ -84,7 +87,7 @@ impl<'t> Active<'t> {
             self.duties(&mut talking, now)?;
             let until = self.due(&talking, now);
             let signals = self.ground.runner.interrupt;
-            // One that came is known: it stays readable.
+            // A signal that came is known, and its descriptor stays readable, so it is not watched any more.
             let mut watched = Vec::new();
             watched.extend((!self.terminated).then(|| signals.fd()));
             let door = self.door.clone();
@@ -126,14 +129,15 @@ impl<'t> Active<'t> {
         // What is answered from now on is told with the next prompt.
         self.replies.clear();
         let stopped = talking.stopping.as_ref().and_then(|stopping| stopping.why);
-        // One that said its last line and was ended for not leaving has ended well, if its last line said so.
+        // A program that was ended only because it did not exit after its last line has ended well, if that
+        // line says so.
         let lingered = talking.over.is_some() && talking.stopping.is_some() && stopped.is_none();
         let exit = if lingered { Exit::Code(0) } else { exit };
         let end = End { exit, stderr: &talking.program.stderr, stopped };
         Round { ending: talking.talk.ending(&end), told: talking.talk.told().clone() }
     }
 
-    /// What has to be looked at, whatever the program prints.
+    /// Does what is due, whatever the program prints.
     fn duties(&mut self, talking: &mut Talking<'_>, now: Instant) -> Result<(), TurnError> {
         self.events.look(now);
         if self.look_at <= now {
@@ -142,7 +146,7 @@ impl<'t> Active<'t> {
                 let asked = self.asking.is_open();
                 self.hear_answers(Some(talking))?;
                 if asked && !self.asking.is_open() {
-                    // What a person took is not the program's.
+                    // The time that a person took does not count as the program's.
                     talking.silent_since = now;
                     talking.since += self.waited(now);
                 }
@@ -162,7 +166,8 @@ impl<'t> Active<'t> {
         Ok(())
     }
 
-    /// Why the program is to end now, if it is: by a user's word, for its silence, for its time, or as it said all and stays.
+    /// Returns why the program is to end now, if it is: a user asked for it, it is silent, its time is over,
+    /// or it said its last line and does not exit (`Some(None)`).
     fn reason(&self, talking: &Talking<'_>, now: Instant) -> Option<Option<Stop>> {
         let beyond = |since: Instant, limit: Option<Duration>| {
             limit.filter(|limit| now.saturating_duration_since(since) >= *limit)
@@ -214,12 +219,12 @@ impl<'t> Active<'t> {
         }
     }
 
-    /// A step of the ladder.
+    /// Returns the time between two steps of the ladder.
     fn step(&self) -> Duration {
         (self.ground.runner.settings.kill_grace / 5).min(STEP_MAX)
     }
 
-    /// When there is something to do next.
+    /// Returns when there is something to do next.
     fn due(&self, talking: &Talking<'_>, now: Instant) -> Instant {
         let settings = &self.ground.program;
         let limit =
@@ -239,12 +244,12 @@ impl<'t> Active<'t> {
         first.unwrap_or(now).max(now + Duration::from_millis(1))
     }
 
-    /// How long a person was waited for, since that began.
+    /// Returns how long a person was waited for, and ends that wait.
     fn waited(&mut self, now: Instant) -> Duration {
         self.waits_since.take().map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
-    /// Looks for what tells this turn to stop. A look that fails is made again.
+    /// Looks for messages that tell this turn to stop. A look that fails is repeated later.
     pub(super) fn hear_interrupts(&mut self) {
         let ground = self.ground;
         let Ok(kind) = Kind::new(Kind::INTERRUPT) else { return };
@@ -255,7 +260,7 @@ impl<'t> Active<'t> {
             let Ok(letter) = waiting.letter else { continue };
             self.interrupts.push(waiting.id);
             self.interrupted = true;
-            // One that says nothing more is heard by this turn; what another says is the next one's.
+            // An interrupt without a text is heard by this turn; one with a text is left to the next turn.
             if letter.text.trim().is_empty() {
                 let _ = ground.runner.take(ground.inside, waiting.id);
             }
@@ -274,12 +279,12 @@ impl<'t> Active<'t> {
 
 impl Talking<'_> {
     fn stop_now(&mut self, why: Option<Stop>, next: Instant, rung: Rung) {
-        // The first reason is the reason.
+        // Only the first reason counts.
         let why = self.stopping.as_ref().map_or(why, |stopping| stopping.why);
         self.stopping = Some(Stopping { why, rung, next });
     }
 
-    /// Its turn may be over: it is, where it said its last word and waits for no answer.
+    /// Ends the conversation if the program said its last word and waits for no answer.
     pub(super) fn rest(&mut self, now: Instant) {
         if self.open_calls == 0 && self.over.is_none() && self.talk.told().verdict.is_some() {
             self.over = Some(now);
@@ -287,12 +292,12 @@ impl Talking<'_> {
         }
     }
 
-    /// What was done for it took time: its silence begins now.
+    /// Starts the program's silence anew, because what was done for it took time.
     pub(super) fn served(&mut self, now: Instant) {
         self.silent_since = now;
     }
 
-    /// True once it is being ended.
+    /// True once the program is being ended.
     pub(super) fn is_stopping(&self) -> bool {
         self.stopping.is_some()
     }

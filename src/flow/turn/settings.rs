@@ -5,28 +5,30 @@
 use crate::agents::custom::Protocol;
 use std::time::Duration;
 
-/// How long a program may say nothing, where nothing else is configured.
+/// How long a program may say nothing, unless something else is configured.
 pub const SILENCE: Duration = Duration::from_secs(600);
-/// How long a turn may take in all, without what waits for a person.
+/// How long a turn may take in all, not counting the time that waits for a person, unless something else is
+/// configured.
 pub const TIME: Duration = Duration::from_secs(2 * 3600);
 
 /// A provider's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// It, and words that come first; none where the provider has no program of its own and none is configured.
+    /// The program that is configured, and its first arguments; empty where none is, so that the provider's
+    /// own is used.
     pub command: Vec<String>,
     /// Further arguments.
     pub args: Vec<String>,
-    /// What its environment has beside ours.
+    /// Variables that are configured for the program's environment.
     pub env: Vec<(String, String)>,
-    /// The model.
+    /// The model that is configured.
     pub model: Option<String>,
-    /// What `custom` speaks.
+    /// The protocol that a program of `custom` speaks.
     pub protocol: Protocol,
-    /// Whether what a branch brings for it counts.
+    /// Whether the settings that a branch brings for the program count.
     pub project_settings: bool,
-    /// How long it may say nothing; `None`: as long as it likes.
+    /// How long the program may say nothing; `None` where there is no limit.
     pub silence: Option<Duration>,
-    /// How long it may take.
+    /// How long the program may take; `None` where there is no limit.
     pub time: Option<Duration>,
 }

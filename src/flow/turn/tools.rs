@@ -1,8 +1,8 @@
-//! Our tools, offered to a program by a server of them: `git-aynig-serve mcp`, where that is installed.
+//! Our tools, offered to a program by a server of tools: `git-aynig-serve mcp`, where that is installed.
 //!
-//! The program starts the server, which comes back through the turn's door; so a call has the same checks, gates, ids and
-//! events as one that a line of text makes, and `route` performs it. A program that speaks our own lines needs none.
-//! Implements N7.
+//! The program starts the server, which comes back through the turn's door. So a call through the server has
+//! the same checks, gates, ids and events as one that a line of text makes, and `route` performs it. A
+//! program that speaks our own lines needs no server. Implements N7.
 
 use super::active::Active;
 use super::door::Door;
@@ -15,7 +15,7 @@ use crate::contract::words::Provider;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// The server, as a program is told of it.
+/// The server, as a program is told of it, and for gemini the home whose settings name it.
 pub struct Offer {
     program: String,
     args: Vec<String>,
@@ -23,14 +23,14 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// The same for the program's call.
+    /// Returns the offer in the form that a program's call takes.
     pub fn as_tools(&self) -> Tools<'_> {
         Tools { name: SERVER, program: &self.program, args: &self.args, home: self.home.as_deref() }
     }
 }
 
 impl Active<'_> {
-    /// Opens the door, where there is a server that would come through it.
+    /// Opens the door, if there is a server that would come through it.
     pub(super) fn open_door(&mut self) {
         let known = match self.ground.config().provider {
             Provider::Claude | Provider::Codex | Provider::Gemini => true,
@@ -39,7 +39,7 @@ impl Active<'_> {
         if !known || self.ground.server.is_none() {
             return;
         }
-        // Where what is confined may reach it.
+        // The socket is in a folder that a confined program may reach.
         match Door::open(&self.ground.folder.join("tmp")) {
             Ok(door) => {
                 self.reporter.offers();
@@ -49,7 +49,7 @@ impl Active<'_> {
         }
     }
 
-    /// What the next program is offered; none where it calls by lines.
+    /// Returns what the next program is offered; `None` where it calls tools by lines of text.
     pub(super) fn tools(&mut self) -> Option<Offer> {
         let server = self.ground.server.as_ref()?.to_str()?;
         let socket = self.door.as_ref()?.path().to_str()?.to_owned();
@@ -67,7 +67,7 @@ impl Active<'_> {
         Some(offer)
     }
 
-    /// Hears what came through the door.
+    /// Takes in what came through the door.
     pub(super) fn knocked(&mut self, talking: &mut Talking<'_>) -> Result<(), TurnError> {
         let Some(door) = self.door.clone() else { return Ok(()) };
         for came in door.knocks() {

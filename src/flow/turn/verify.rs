@@ -1,8 +1,8 @@
-//! The command that verifies what a turn changed, and what a failure of it can be compared by.
+//! The command that verifies what a turn changed, and the hash by which its failures are compared.
 //!
-//! `aynig.flowVerify` is the account's to say. It runs in the slot after a turn that changed files; that it fails is no
-//! failure of the turn: who goes in a circle with it is found out. Who interrupts it keeps what was checked. Implements N11 (the
-//! signature).
+//! The account configures it as `aynig.flowVerify`. It runs in the slot after a turn that changed files. Its
+//! failure is no failure of the turn: a node that goes in a circle with it is found by the hash. An interrupt
+//! ends it, and the turn's changes are kept all the same. Implements N11 (the signature).
 
 use super::TurnError;
 use super::active::Active;
@@ -13,13 +13,14 @@ use sha2::{Digest, Sha256};
 use std::process::Command;
 use std::time::Duration;
 
-/// How long it may take.
+/// How long the verification may take.
 const TIME: Duration = Duration::from_secs(1800);
 /// Most bytes of its output that are looked at.
 const PRINTED_MAX: usize = 1 << 20;
 
 impl Active<'_> {
-    /// Runs it; what its failure can be compared by, where it failed.
+    /// Runs the verification. Returns the hash by which a failure is compared with others; `None` where it
+    /// did not fail, was interrupted, or is not configured.
     pub(super) fn verify(&mut self) -> Result<Option<String>, TurnError> {
         let ground = self.ground;
         let Some((program, args)) = ground.verify.split_first() else { return Ok(None) };

@@ -1,10 +1,10 @@
-//! The tools by which a program that has none of its own works in the slot: `command`, `read_file`, `write_file`,
-//! `list_files`, `delete_file`.
+//! The tools by which a program that has none of its own works in the slot: `command`, `read_file`,
+//! `write_file`, `list_files`, `delete_file`.
 //!
-//! A path lies in the slot, and is walked from there component by component: no link leads out of it, and nothing of Git's
-//! own is touched. Everything is bounded: what is read, printed, listed, and how long a command takes. What a node may not
-//! is refused before anything is done; what was changed all the same is judged when the turn is over. Implements N7
-//! (workspace tools), N10 (what is refused at once).
+//! A path lies in the slot, and is walked from its top component by component: no link leads out of it, and
+//! nothing of Git's own is touched. Everything is bounded: what is read, printed and listed, and how long a
+//! command takes. What a node may not do is refused before anything is done; whatever was changed all the
+//! same is judged when the turn is over. Implements N7 (workspace tools), N10 (what is refused at once).
 
 use super::settings::SILENCE;
 use crate::contract::limits::beyond;
@@ -24,43 +24,41 @@ use std::time::Duration;
 
 /// Most bytes of a file that is read or written.
 const FILE_MAX: u64 = 4 << 20;
-/// Most bytes that are told of what a command prints, of each stream.
+/// Most bytes of each output stream of a command that the agent is told.
 const PRINTED_MAX: usize = 256 << 10;
 /// Most names that are listed.
 const NAMES_MAX: usize = 10_000;
 /// How long a command may take.
 const COMMAND_TIME: Duration = SILENCE;
 
-/// What is asked for.
+/// What a call asks to be done in the slot.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
-    /// A line for the shell, in a folder of the slot.
+    /// Run a line in the shell, in a folder of the slot.
     Command { line: String, folder: PathBuf },
-    /// A file's text.
+    /// Read the text of a file.
     Read(PathBuf),
-    /// A file with this text.
+    /// Write a file with this text.
     Write(PathBuf, String),
-    /// What a folder holds.
+    /// List what a folder holds.
     List(PathBuf),
-    /// A file goes.
+    /// Delete a file.
     Delete(PathBuf),
 }
 
-/// Where it is done, and what bounds it.
+/// Where the work is done, and what bounds it.
 pub struct Place<'a> {
-    /// The slot.
     pub slot: &'a Path,
     /// The environment of commands.
     pub env: &'a [(OsString, OsString)],
-    /// What commands are confined to.
+    /// What commands are confined to; `None` where they are confined to nothing.
     pub confine: Option<&'a Confinement>,
-    /// The time.
     pub clock: &'a dyn Clock,
-    /// Whether the turn is to stop.
+    /// Says whether the turn is to stop.
     pub stop: &'a dyn Fn() -> bool,
 }
 
-/// What a call asks for; `None` where it is no tool of the workspace.
+/// Reads what a call asks for; `None` where it is no tool of the workspace.
 pub fn read(slot: &Path, name: &str, args: &Map<String, Value>) -> Option<Result<Work, String>> {
     let text = |key: &str| args.get(key).and_then(Value::as_str);
     let needed = |key: &str| text(key).ok_or_else(|| format!("{name}: '{key}' is missing"));
@@ -78,7 +76,7 @@ pub fn read(slot: &Path, name: &str, args: &Map<String, Value>) -> Option<Result
     })
 }
 
-/// A path as it is below the slot.
+/// Returns a path relative to the slot; refuses one that is not in it.
 fn inside(slot: &Path, path: &str) -> Result<PathBuf, String> {
     let below = Path::new(path).strip_prefix(slot).unwrap_or(Path::new(path));
     let below = below.to_str().unwrap_or(path).trim_end_matches('/');
@@ -91,7 +89,7 @@ fn inside(slot: &Path, path: &str) -> Result<PathBuf, String> {
 }
 
 impl Work {
-    /// Whether a node may do it: what it changes, and whether it runs commands.
+    /// Refuses work that the node may not do: a change of this path, or a command.
     pub fn is_allowed(&self, may: &Capabilities, mode: GlobalMode) -> Result<(), String> {
         let changes = |path: &Path| {
             let path = path.as_os_str().as_encoded_bytes();
@@ -104,7 +102,7 @@ impl Work {
         }
     }
 
-    /// Does it.
+    /// Does the work.
     ///
     /// # Errors
     /// A sentence for the agent.
@@ -147,7 +145,7 @@ impl Work {
     }
 }
 
-/// The mode that a file has, or a new one gets.
+/// Returns the mode that a file has, or that a new one gets.
 fn mode_of(root: &Root, path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     let mode = root.file(path).map(|file| {

@@ -1,6 +1,7 @@
-//! What may be wrong with a configuration: all of it is collected, each with its place.
+//! Checks a configuration: everything that is wrong is collected, each problem with its place.
 //!
-//! References are typed ([`Problem`]), because a person who mends a configuration wants the name that is missing.
+//! References have problems of their own ([`Problem`]), because a person who mends a configuration wants the
+//! name that is missing.
 
 use super::super::{hooks, policy};
 use super::{Authority, Object, json, parts};
@@ -11,7 +12,7 @@ use std::path::Path;
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Problem {
-    /// The version is no governed one.
+    /// The version is not one of governed projects.
     SchemaVersion { found: Value },
     /// A role is named that is not declared.
     UnknownRole { field: String, role: String },
@@ -43,7 +44,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a raw configuration; with a folder, hooks' programs are looked for there.
+/// Returns everything that is wrong with a raw configuration; with a folder, the programs of hooks are looked
+/// for there.
 pub(crate) fn problems(raw: &Value, root: Option<&Path>) -> Vec<Problem> {
     let Some(config) = raw.as_object() else {
         return vec![Problem::invalid("the configuration", "be an object")];
@@ -132,13 +134,14 @@ fn role(id: &str, role: &Value, runtimes: &Object, found: &mut Vec<Problem>) {
     }
 }
 
-/// What a runtime can't do, no role may be asked to.
+/// Checks that the role is not asked to do what its runtime can't do.
 fn binding(place: &str, authority: Option<Authority>, runtime: &Object, found: &mut Vec<Problem>) {
     let said = json::object(runtime, "capabilities").and_then(|c| c.get("can_write_files"));
     let said = match said.and_then(Value::as_str) {
         Some("direct") => Some(true),
         Some("proposal_only") => Some(false),
-        // 'tool_defined' or 'unknown': its type counts. Anything else is refused with the runtime.
+        // With 'tool_defined' or 'unknown' the runtime's type counts. Any other value is refused with the
+        // runtime.
         Some(_) | None => None,
     };
     let kind = json::text(runtime, "type").unwrap_or_default();
@@ -240,7 +243,7 @@ fn gates(config: &Object, found: &mut Vec<Problem>) {
                 found.push(Problem::invalid(format!("{place}.{key}"), "be true or false"));
             }
         }
-        // They run shell text; nothing of this room does.
+        // Gate actions run shell text, and no code of governed runs does.
         if gate.contains_key("gate_actions") {
             found.push(Problem::invalid(
                 format!("{place}.gate_actions"),

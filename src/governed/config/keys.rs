@@ -1,21 +1,22 @@
-//! Every key of the format, and what becomes of it here: kept, refused by name, or told once by name.
+//! Every key of the format, and what this program does with it: it is kept, refused by name, or reported once
+//! by name.
 //!
-//! What people's projects carry and nothing here does is no reason to refuse them; it is said, by [`told`], to
-//! the person who begins a run. A key whose breach would approve or run something is refused instead (in
-//! [`super::check`] and [`super::parts`]). A pattern's `*` is any name or place in a list; what is below a row
-//! is that row's.
-//! Implements G16.
+//! Projects carry keys that this program does nothing with. These are no reason to refuse a project: [`told`]
+//! reports them to the person who begins a run. A key is refused instead where ignoring it would approve or
+//! run something (in [`super::check`] and [`super::parts`]). In a pattern, `*` is any name of an object; what
+//! is below a row belongs to that row. Implements G16.
 
 use serde_json::{Value, json};
 
-/// What becomes of a key.
+/// What this program does with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It holds, or is what it says: a name, a text that workers are told, a choice that is the only one here.
+    /// The key is in effect, or holds anyway: a name, a text for workers, a choice that this program always
+    /// makes.
     Kept,
-    /// It is an error where it is said.
+    /// It is an error to set the key.
     Refused,
-    /// Nothing does it; why.
+    /// Nothing acts on the key, for this reason.
     Told(&'static str),
 }
 use Fate::{Kept, Refused, Told};
@@ -72,7 +73,7 @@ const KEYS: &[(&str, Fate)] = &[
     ("gates.*.requires_files", Kept),
     ("gates.*.requires_verification_pass", Kept),
     ("gates.*.requires_human_approval", Kept),
-    // No gate is approved but by people.
+    // Only people approve gates, so the key holds anyway.
     ("gates.*.credentialed", Kept),
     ("gates.*.gate_actions", Refused),
     ("hooks", Kept),
@@ -87,7 +88,7 @@ const KEYS: &[(&str, Fate)] = &[
     ("rules.max_turn_retries", Kept),
     ("rules.max_deadlock_cycles", Told("a run ends by turns, budget and time")),
     ("policies", Kept),
-    // Of it only 'auto_approve' is not done, and refused.
+    // Only 'auto_approve' in it is not supported, and is refused.
     ("approval_policy", Kept),
     ("timeouts", Kept),
     ("workflow_kit.phases.*.artifacts", Kept),
@@ -103,7 +104,8 @@ const KEYS: &[(&str, Fate)] = &[
     ("intent_coverage_mode", Told(OTHERS)),
 ];
 
-/// What a raw configuration says and nothing here does, by name: one sentence each, in the order of the table.
+/// Returns one sentence for each key that a raw configuration sets and nothing acts on, in the order of the
+/// table.
 pub(super) fn told(raw: &Value) -> Vec<String> {
     let mut all = Vec::new();
     for (pattern, fate) in KEYS {
@@ -120,7 +122,7 @@ pub(super) fn told(raw: &Value) -> Vec<String> {
     all
 }
 
-/// The values at a pattern, with their paths.
+/// Finds the values at a pattern, with their paths.
 fn find<'v>(value: &'v Value, segments: &[&str], path: String, found: &mut Vec<(String, &'v Value)>) {
     let Some((first, rest)) = segments.split_first() else { return found.push((path, value)) };
     for (name, value) in value.as_object().into_iter().flatten() {
@@ -131,14 +133,14 @@ fn find<'v>(value: &'v Value, segments: &[&str], path: String, found: &mut Vec<(
     }
 }
 
-/// True for a value that asks for something, and for other than what holds anyway.
+/// True for a value that asks for something, unless it asks for what holds anyway.
 fn says(pattern: &str, path: &str, value: &Value) -> bool {
     let asks = match value {
         Value::Null | Value::Bool(false) => false,
         Value::Bool(true) | Value::Number(_) => true,
         Value::String(text) => !text.is_empty(),
         Value::Array(all) => !all.is_empty(),
-        // Of a part that has rows of its own the rest is asked about.
+        // Keys with rows of their own are judged by those rows: a part asks for something by its other keys.
         Value::Object(all) => {
             let is_off = all.get("enabled") == Some(&Value::Bool(false));
             let below = |key: &String| KEYS.iter().any(|(row, _)| *row == format!("{path}.{key}"));

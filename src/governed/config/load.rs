@@ -19,18 +19,18 @@ pub struct Context {
     pub config: Config,
     /// The version of the format: 4.
     pub version: u64,
-    /// What the file asks for and nothing here does: a sentence for each key, to be told once.
+    /// One sentence for each key that the file sets and nothing acts on, to be shown once.
     pub warnings: Vec<String>,
 }
 
 /// Finds the project that a folder is in and loads its configuration; writes nothing.
 ///
-/// Looks for `agentxchain.json` in the folder of `start` and in those above it; one of another owner is refused, as
-/// Git refuses a repository.
+/// Looks for `agentxchain.json` in the folder of `start` and in those above it; a file of another owner is
+/// refused, as Git refuses a repository.
 ///
 /// # Errors
 /// [`GovernedError::NoProject`], [`GovernedError::ForeignOwner`], [`GovernedError::UnreadableConfig`] and
-/// [`GovernedError::InvalidConfig`] with everything that is wrong; the seed answers each with null.
+/// [`GovernedError::InvalidConfig`] with everything that is wrong; the original tool answers each with null.
 pub fn load_context(start: &Root) -> Result<Context, GovernedError> {
     let folder = std::fs::canonicalize(start.folder()).map_err(super::super::io("find", start.folder()))?;
     for folder in folder.ancestors() {
@@ -44,7 +44,7 @@ pub fn load_context(start: &Root) -> Result<Context, GovernedError> {
     Err(GovernedError::NoProject { folder })
 }
 
-/// Loads the project in this very folder, under any owner; a folder above it may have another.
+/// Loads the project in this very folder, under any owner; the folders above it are not searched.
 ///
 /// # Errors
 /// As [`load_context`].
@@ -62,8 +62,8 @@ fn owned(root: &Root, folder: &Path, path: &Path) -> Result<(), GovernedError> {
     Err(GovernedError::ForeignOwner { folder: folder.to_owned() })
 }
 
-/// The project in a folder whose configuration comes from elsewhere: what its hooks name is looked for when they
-/// run. `from` is what the configuration is called where it is wrong.
+/// Loads the project in a folder whose configuration comes from elsewhere: the programs that its hooks name
+/// are looked for only when they run. Errors call the configuration `from`.
 ///
 /// # Errors
 /// [`GovernedError::UnreadableConfig`] and [`GovernedError::InvalidConfig`].
@@ -85,7 +85,7 @@ fn checked(bytes: &[u8], path: PathBuf, folder: Option<&Path>, root: Root) -> Re
     Ok(Context { root, config, raw_config: raw, version: 4, warnings })
 }
 
-/// The form that operations receive: defaults filled in, a role's runtime resolved, nothing dropped.
+/// Returns the form that operations receive: defaults filled in, a role's runtime resolved, nothing dropped.
 fn normalized(raw: &Object) -> Object {
     let mut config = Object::new();
     let or = |key: &str, default: Value| raw.get(key).filter(|v| !v.is_null()).cloned().unwrap_or(default);
@@ -122,7 +122,7 @@ fn normalized(raw: &Object) -> Object {
     config
 }
 
-/// Where the files of a run are, in every project.
+/// Returns where the files of a run are, in every project.
 pub(super) fn files() -> Value {
     json!({
         "talk": "TALK.md",

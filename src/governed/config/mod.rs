@@ -1,8 +1,8 @@
 //! The configuration of a governed project, `agentxchain.json`: found, checked, normalized.
 //!
-//! [`Config`] keeps the whole object; operations take a normalized one (from `load_context`) and one built
-//! by hand alike: a role's runtime is `runtime_id`, else `runtime`. The order of `routing` is the order of
-//! the phases. What is checked is in [`check`], the parts of other tools' in [`parts`].
+//! [`Config`] keeps the whole object. Operations take a normalized one (from `load_context`) and one built by
+//! hand alike: a role's runtime is `runtime_id`, else `runtime`. The order of `routing` is the order of the
+//! phases. The checks are in [`check`], those of the parts that stand apart in [`parts`].
 
 pub(crate) mod check;
 mod keys;
@@ -23,18 +23,18 @@ use serde_json::Value;
 pub struct Config {
     /// Every key, in its order.
     object: Object,
-    /// What of it operations read.
+    /// The keys that operations read, with their types.
     model: Model,
 }
 
-/// A role's hold on the workspace.
+/// What a role may do with the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Authority {
-    /// Its changes count as they are.
+    /// The role's changes count as they are.
     Authoritative,
-    /// Its changes are proposals.
+    /// The role's changes are proposals.
     Proposed,
-    /// It reads, and writes reviews.
+    /// The role reads, and writes reviews.
     ReviewOnly,
 }
 
@@ -53,7 +53,7 @@ impl Authority {
 }
 
 impl Config {
-    /// A configuration from its JSON, unchecked; `None` where that is no object.
+    /// Makes a configuration of its JSON, unchecked; `None` where that is not an object.
     pub fn from_value(value: Value) -> Option<Self> {
         let model = lenient::read(&value)?;
         match value {
@@ -62,53 +62,53 @@ impl Config {
         }
     }
 
-    /// The configuration as JSON.
+    /// Returns the configuration as JSON.
     pub fn to_value(&self) -> Value {
         Value::Object(self.object.clone())
     }
 
-    /// Any key of the top level.
+    /// Returns any key of the top level.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.object.get(key)
     }
 
-    /// What of it operations read.
+    /// Returns the keys that operations read, with their types.
     pub(crate) fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The names of the roles, as declared.
+    /// Returns the names of the roles, as declared.
     pub fn roles(&self) -> impl Iterator<Item = &str> {
         self.model.roles.keys().map(String::as_str)
     }
 
-    /// The names of the phases, in their order.
+    /// Returns the names of the phases, in their order.
     pub fn phases(&self) -> Vec<&str> {
         self.model.routing.keys().map(String::as_str).collect()
     }
 
-    /// The names of the gates.
+    /// Returns the names of the gates.
     pub(crate) fn gates(&self) -> Vec<&str> {
         self.model.gates.keys().map(String::as_str).collect()
     }
 
-    /// The role that enters a phase.
+    /// Returns the role that enters a phase.
     pub fn entry_role(&self, phase: &str) -> Option<&str> {
         self.route(phase)?.entry_role.as_deref()
     }
 
-    /// How many turns a loop accepts, where it is said.
+    /// Returns how many turns a loop accepts, where the configuration says so.
     pub fn max_turns(&self) -> Option<u64> {
         self.model.run_loop.max_turns
     }
 
-    /// The runtime of a role.
+    /// Returns the id of a role's runtime.
     pub fn runtime_of(&self, role: &str) -> Option<&str> {
         let role = self.role(role)?;
         role.runtime_id.as_deref().or(role.runtime.as_deref())
     }
 
-    /// The type of a role's runtime, such as `local_cli`; `manual` where none is said.
+    /// Returns the type of a role's runtime, such as `local_cli`; `manual` where none is said.
     pub fn runtime_type_of(&self, role: &str) -> &str {
         let named = self.runtime_of(role).and_then(|id| self.runtime(id)?.kind.as_deref());
         let class = self.role(role).and_then(|role| role.runtime_class.as_deref());
@@ -123,7 +123,7 @@ impl Config {
         self.model.roles.get(id)?.as_ref()
     }
 
-    /// A role or a gate with every key, for hooks.
+    /// Returns a role or a gate with every key, for hooks.
     pub(crate) fn whole(&self, part: &str, id: &str) -> Option<&Value> {
         self.object.get(part)?.get(id).filter(|value| value.is_object())
     }
@@ -141,12 +141,12 @@ impl Config {
         self.model.gates.get(id)?.as_ref()
     }
 
-    /// The gate at the end of a phase, by name.
+    /// Returns the name of the gate at the end of a phase.
     pub(crate) fn exit_gate(&self, phase: &str) -> Option<&str> {
         self.route(phase)?.exit_gate.as_deref()
     }
 
-    /// The phase after this one.
+    /// Returns the phase after this one.
     pub(crate) fn phase_after(&self, phase: &str) -> Option<&str> {
         let at = self.model.routing.get_index_of(phase)?;
         self.model.routing.get_index(at + 1).map(|(name, _)| name.as_str())
@@ -161,7 +161,7 @@ impl Config {
         self.model.rules.challenge_required != Some(false)
     }
 
-    /// How many attempts a turn has.
+    /// Returns how many attempts a turn has.
     pub(crate) fn attempts(&self) -> u64 {
         self.model.rules.max_turn_retries.unwrap_or(2)
     }
@@ -172,9 +172,9 @@ impl Config {
     }
 }
 
-/// How many turns may be active at once in a phase: what its routing says, from 1 to 4; 1 by default.
+/// Returns how many turns may be active at once in a phase: what its routing says, from 1 to 4; 1 by default.
 ///
-/// The seed's signature lacks the phase, without which there is no answer.
+/// The original tool's signature lacks the phase, without which there is no answer.
 pub fn get_max_concurrent_turns(config: &Config, phase: &str) -> usize {
     let said = config.route(phase).and_then(|route| route.max_concurrent_turns);
     said.map_or(1, |limit| limit.clamp(1.0, 4.0) as usize)

@@ -1,6 +1,7 @@
-//! A configuration as operations read it: every key that one of them asks for, by its type.
+//! A configuration as operations read it: every key that one of them asks for, with its type.
 //!
-//! A hand-made configuration is read like a checked one: what a key says wrongly, it does not say ([`lenient`]).
+//! A hand-made configuration is read like a checked one: a value of the wrong type reads as missing
+//! ([`lenient`]).
 
 use super::super::lenient;
 use indexmap::IndexMap;
@@ -65,10 +66,10 @@ pub(crate) struct Role {
     pub write_authority: Option<String>,
     #[serde(deserialize_with = "lenient::whole")]
     pub decision_authority: Option<u64>,
-    /// As normalized.
+    /// The runtime's id, as a normalized configuration has it.
     #[serde(deserialize_with = "lenient::filled")]
     pub runtime_id: Option<String>,
-    /// As written.
+    /// The runtime's id, as `agentxchain.json` has it.
     #[serde(deserialize_with = "lenient::filled")]
     pub runtime: Option<String>,
     #[serde(deserialize_with = "lenient::filled")]
@@ -108,7 +109,7 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// Who may go next; empty where nothing is said.
+    /// Returns the roles that may go next; empty where the phase names none.
     pub(crate) fn allowed(&self) -> &[String] {
         self.allowed_next_roles.as_deref().unwrap_or_default()
     }
@@ -180,7 +181,7 @@ pub(crate) struct Policy {
     pub message: Option<String>,
 }
 
-/// What a policy's rule is measured by.
+/// The parameters of a policy's rule.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Params {
@@ -192,7 +193,7 @@ pub(crate) struct Params {
     pub allowed: Vec<String>,
 }
 
-/// Where a policy holds; everywhere without a word.
+/// Where a policy holds: in the named phases and for the named roles; where none are named, in all of them.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Scope {
@@ -202,7 +203,7 @@ pub(crate) struct Scope {
     pub roles: Option<Vec<String>>,
 }
 
-/// Names; what is no list names none.
+/// Reads a list of names; a value that is not a list names none.
 fn scope<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
     lenient::texts(from).map(Some)
 }
@@ -242,7 +243,7 @@ pub(crate) struct Post {
 }
 
 impl Post {
-    /// Most that it may take.
+    /// Returns the most time that the hook or webhook may take.
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms.unwrap_or(5000))
     }
@@ -265,7 +266,7 @@ pub(crate) struct Hook {
 }
 
 impl Hook {
-    /// True for one that is sent a POST; any other is a process.
+    /// True for a hook that is sent a POST; any other is a process.
     pub(crate) fn is_http(&self) -> bool {
         self.kind.as_deref() == Some("http")
     }

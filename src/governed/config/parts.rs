@@ -6,7 +6,8 @@ use serde_json::Value;
 
 const RUNTIMES: [&str; 5] = ["manual", "local_cli", "api_proxy", "mcp", "remote_agent"];
 
-/// What a runtime may say of how it writes files, in the format's published schema.
+/// The values of `capabilities.can_write_files`, in the format's published schema: how a runtime writes
+/// files.
 const WRITES: [&str; 4] = ["direct", "proposal_only", "tool_defined", "unknown"];
 
 pub(super) fn runtimes(runtimes: &Object, found: &mut Vec<Problem>) {
@@ -239,7 +240,7 @@ pub(super) fn phase_timeout(place: &str, route: &Object, found: &mut Vec<Problem
     }
 }
 
-/// The limits of all phases.
+/// Checks `timeouts`, the time limits that hold in all phases.
 pub(super) fn timeouts(value: Option<&Value>, found: &mut Vec<Problem>) {
     let timeouts = match value {
         None | Some(Value::Null) => return,
@@ -262,7 +263,7 @@ pub(super) fn timeouts(value: Option<&Value>, found: &mut Vec<Problem>) {
     }
 }
 
-/// Nothing is approved here but by people.
+/// Refuses `auto_approve` wherever it stands in `approval_policy`: only people approve.
 pub(super) fn approval_policy(value: Option<&Value>, found: &mut Vec<Problem>) {
     fn approves(value: &Value) -> bool {
         match value {

@@ -1,8 +1,8 @@
 //! Gates: may a phase be left, may the run be completed?
 //!
-//! [`phase_exit`] and [`run_completion`] judge one request against configuration and workspace and change
-//! nothing: a function of what is there. Files are required by name; some names carry a meaning of their
-//! own ([`semantics`]). What follows from a [`GateResult`] is for [`super::next`] to say.
+//! [`phase_exit`] and [`run_completion`] judge one request by the configuration and the workspace, and change
+//! nothing. Files are required by name, and for some names there are rules about the content ([`semantics`]).
+//! What follows from a [`GateResult`] is for [`super::next`] to say.
 
 mod semantics;
 
@@ -12,17 +12,17 @@ use super::root::Root;
 use super::{Config, disk};
 use serde::Serialize;
 
-/// Which end a gate stands at.
+/// What a gate guards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GateKind {
-    /// A phase's.
+    /// The end of a phase.
     PhaseTransition,
-    /// The run's.
+    /// The end of the run.
     RunCompletion,
 }
 
 impl GateKind {
-    /// Its name in the records.
+    /// Returns the name in the records.
     pub fn name(self) -> &'static str {
         match self {
             Self::PhaseTransition => "phase_transition",
@@ -31,7 +31,7 @@ impl GateKind {
     }
 }
 
-/// What a gate says to a request.
+/// A gate's answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GateAction {
     /// The phase is left.
@@ -40,16 +40,16 @@ pub enum GateAction {
     Complete,
     /// A person has to approve.
     AwaitingHumanApproval,
-    /// A demand is not met.
+    /// A demand of the gate is not met, or the requested phase is not the next one.
     GateFailed,
-    /// The phase that was asked for is none.
+    /// The phase that was asked for is not in `routing`.
     UnknownPhase,
     /// Completion was asked for before the last phase.
     NotFinalPhase,
 }
 
 impl GateAction {
-    /// Its name in the records.
+    /// Returns the name in the records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Advance => "advance",
@@ -62,31 +62,31 @@ impl GateAction {
     }
 }
 
-/// A gate's answer.
+/// A gate's answer, with its reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateResult {
-    /// Which end it stands at.
+    /// What the gate guards.
     pub kind: GateKind,
     /// The gate; `None` where there is none to pass.
     pub gate_id: Option<String>,
-    /// What it says.
+    /// The answer itself.
     pub action: GateAction,
-    /// The phase that was asked for.
+    /// The phase that was asked for; `None` for a request for completion.
     pub next_phase: Option<String>,
-    /// Why it failed, in words.
+    /// Why the gate failed, in words; of an undefined gate, which is open, that it is so.
     pub reasons: Vec<String>,
     /// Required files that are not there.
     pub missing_files: Vec<String>,
     /// Required files that do not say what they must.
     pub failing_files: Vec<String>,
-    /// The accepted turn's verification was no pass.
+    /// True where the gate demands a verification that passes, and the asking turn declared none.
     pub missing_verification: bool,
     /// The turn that asked.
     pub requested_by: String,
 }
 
 impl GateResult {
-    /// The record of a failure, `last_gate_failure`.
+    /// Makes the record of a failure, `last_gate_failure`.
     pub(super) fn failure(&self, phase: &str, at: &str, was_queued: bool) -> Failure {
         Failure {
             gate_type: self.kind.name(),
@@ -120,7 +120,7 @@ pub(super) struct Failure {
     missing_verification: bool,
 }
 
-/// What a gate is asked.
+/// A request to a gate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     /// The phase that the run is in.
@@ -131,7 +131,7 @@ pub(crate) struct Asked<'a> {
     pub verification: Option<&'a str>,
 }
 
-/// The answer to a request for the phase `target`.
+/// Answers a request for the phase `target`.
 pub(crate) fn phase_exit(config: &Config, root: &Root, asked: Asked<'_>, target: &str) -> GateResult {
     let mut result = blank(GateKind::PhaseTransition, asked);
     result.next_phase = Some(target.to_owned());
@@ -156,7 +156,7 @@ pub(crate) fn phase_exit(config: &Config, root: &Root, asked: Asked<'_>, target:
     result
 }
 
-/// The answer to a request for completion.
+/// Answers a request for completion.
 pub(crate) fn run_completion(config: &Config, root: &Root, asked: Asked<'_>) -> GateResult {
     let mut result = blank(GateKind::RunCompletion, asked);
     if let Some(last) = config.phases().last().filter(|last| **last != asked.phase) {
@@ -186,7 +186,7 @@ fn blank(kind: GateKind, asked: Asked<'_>) -> GateResult {
     }
 }
 
-/// The demands of the phase's gate; the action is left as it is where all are met.
+/// Judges the demands of the phase's gate; the action stays as it is where all of them hold.
 fn judge(config: &Config, root: &Root, asked: Asked<'_>, result: &mut GateResult) {
     let Some(id) = config.exit_gate(asked.phase) else { return };
     result.gate_id = Some(id.to_owned());
@@ -208,7 +208,8 @@ fn judge(config: &Config, root: &Root, asked: Asked<'_>, result: &mut GateResult
     }
 }
 
-/// The artifacts that `workflow_kit` names for the phase: there, saying what they must, by who owns them.
+/// Judges the artifacts that `workflow_kit` names for the phase: whether each exists and says what it must,
+/// and whether the role that owns it had an accepted turn in the phase.
 fn artifacts(config: &Config, root: &Root, phase: &str, result: &mut GateResult) {
     let Some(Some(of_phase)) = config.model().workflow_kit.phases.get(phase) else { return };
     for artifact in &of_phase.artifacts {
@@ -267,11 +268,11 @@ fn files(gate: &Gate, root: &Root, phase: &str, result: &mut GateResult) {
     }
 }
 
-/// Most bytes of a file that a gate asks for.
+/// The most bytes of a file that a gate asks for.
 const FILE_MAX: u64 = 16 << 20;
 
-/// A file that a gate asks for. What is no plain file of the project's own is not there: a pushed
-/// commit decides where a link leads.
+/// Reads a file that a gate asks for. What is not a plain file of the project's own counts as missing,
+/// because a pushed commit decides where a link leads.
 pub(super) fn read(root: &Root, path: &str) -> Option<Vec<u8>> {
     disk::read_within(root, &root.join(path), FILE_MAX).ok().flatten()
 }

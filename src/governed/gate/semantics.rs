@@ -1,9 +1,10 @@
-//! What some files must say before a gate lets a phase go, by the path under which they are required.
+//! What some files must say before a gate lets a phase go: the rules, by the path under which a file is
+//! required.
 //!
-//! A scaffold that was not filled in is no document: its placeholders do not count. The texts of the reasons
-//! are compared by other tools, and stay as they are.
+//! A scaffold that was not filled in is no document: its placeholders do not count. Other tools compare the
+//! texts of the reasons, so these stay as they are.
 
-/// Checks a file that a gate requires; a path without a meaning always holds.
+/// Checks a file that a gate requires; a file whose path has no rule always passes.
 ///
 /// # Errors
 /// The reason, in words.
@@ -27,7 +28,7 @@ pub(super) fn check(path: &str, text: &str, phase: &str) -> Result<(), String> {
     }
 }
 
-/// Checks an artifact by the name of its semantics; without one, by its path.
+/// Checks an artifact by the name of its semantics; without one, or with an unknown one, by its path.
 ///
 /// # Errors
 /// The reason, in words.
@@ -66,7 +67,7 @@ fn sections_are_said(path: &str, text: &str, sections: &[String]) -> Result<(), 
     }
 }
 
-/// A value with its blanks collapsed.
+/// Returns a text with each run of blanks made one space.
 fn collapsed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -85,7 +86,8 @@ fn signoff(path: &str, text: &str) -> Result<(), String> {
     }
 }
 
-/// The lines of a section, from its header to the next one of its level; `None` where there is no such header.
+/// Returns the lines of a section, from its header to the next one of its level; `None` where there is no
+/// such header.
 fn section<'a>(text: &'a str, header: &str) -> Option<Vec<&'a str>> {
     let mut lines = text.lines();
     lines.find(|line| {
@@ -136,7 +138,7 @@ fn notes(path: &str, text: &str, headers: [&str; 2], placeholder: &str, ask: &st
     Err(format!("{} in {path} still contains only placeholder text. {ask}", joined(&empty)))
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins names: `a`, `a and b`, `a, b and c`.
 fn joined(names: &[&str]) -> String {
     match names {
         [] => String::new(),

@@ -21,7 +21,7 @@ pub(super) enum Action {
     Skipped,
 }
 
-/// What a hook says.
+/// The verdict in a hook's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
@@ -38,7 +38,7 @@ pub(super) struct Entry {
     pub phase: &'static str,
     #[serde(rename = "hook_name")]
     pub hook: String,
-    /// A hook that was skipped went over none.
+    /// How the hook was called; left out for one that was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<&'static str>,
     pub run_id: Option<String>,
@@ -54,7 +54,7 @@ pub(super) struct Entry {
     pub action: Action,
 }
 
-/// What a hook notes of an accepted turn.
+/// A note in a hook's answer, such as one on an accepted turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Annotation {
     pub key: String,
@@ -70,7 +70,7 @@ impl Entry {
         self.stderr_excerpt = delivered.stderr.clone();
     }
 
-    /// Says what is done about it; true where it stops the phase.
+    /// Decides what is done about the outcome, and notes it; true where the hook stops the phase.
     pub(super) fn judge(&mut self, outcome: &Outcome, is_blocking: bool) -> bool {
         let (blocked, warned, message) = match outcome {
             Outcome::Said { verdict, message, annotations } => {

@@ -1,15 +1,15 @@
-//! What a configuration of hooks must be.
+//! Checks the `hooks` part of a configuration.
 
 use super::super::json::{self, Object};
 use super::HookPhase;
 use serde_json::Value;
 use std::path::Path;
 
-/// Most hooks of one phase.
+/// The most hooks of one phase.
 const HOOKS_MAX: usize = 8;
 
-/// Tells what is wrong with the `hooks` part: its place, and what it must be. With a root, relative programs
-/// must be there.
+/// Reports what is wrong with the `hooks` part: its place, and what it must be. With a root, programs that
+/// are named by a path must exist.
 pub(crate) fn check(hooks: Option<&Value>, root: Option<&Path>, tell: &mut dyn FnMut(String, String)) {
     let hooks = match hooks {
         None | Some(Value::Null) => return,
@@ -68,7 +68,7 @@ fn hook(hook: &Object, phase: HookPhase, root: Option<&Path>, wrong: &mut dyn Fn
             if !is_list || command[0].is_empty() {
                 return wrong("command", "be a list of strings that is not empty");
             }
-            // A bare name is looked for on PATH when the hook runs: which PATH that is, is not known here.
+            // A bare name is looked for on PATH when the hook runs, and that PATH is not known yet.
             let is_there =
                 root.is_none_or(|root| !command[0].contains('/') || root.join(command[0]).exists());
             if !is_there {

@@ -1,4 +1,4 @@
-//! Handing an envelope to a hook and taking its answer: a child process's stdin and stdout, or a POST.
+//! Hands an envelope to a hook and takes its answer: by a child process's stdin and stdout, or by a POST.
 //!
 //! A process gets no shell, a group of its own, the root as its folder, and SIGKILL at its deadline, which
 //! reaches its children too. An answer is one JSON object with a verdict.
@@ -16,9 +16,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Most that is read of an answer, in bytes.
+/// The most that is read of an answer, in bytes.
 const ANSWER_MAX: usize = 1 << 20;
-/// Most that is kept of what a hook says on stderr.
+/// The most that is kept of a hook's stderr, in bytes.
 const STDERR_MAX: usize = 4096;
 const ANNOTATIONS_MAX: usize = 16;
 const ANNOTATION_MAX: usize = 1000;
@@ -32,7 +32,7 @@ pub(super) enum Outcome {
     Nonsense(String),
 }
 
-/// What is known of an execution.
+/// What is known of one execution of a hook.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Delivered {
     pub outcome: Outcome,
@@ -141,10 +141,11 @@ fn post(root: &Root, hook: &Post, envelope: &str, timeout: Duration) -> Delivere
     }
 }
 
-/// The headers of a hook or a webhook, each `${NAME}` from its own `env`, else from the root's environment.
+/// Returns the headers of a hook or a webhook, each `${NAME}` taken from its own `env`, else from the root's
+/// environment.
 ///
 /// # Errors
-/// The name that is nowhere.
+/// The name of a variable that neither of them has.
 pub(crate) fn headers(root: &Root, of: &Post) -> Result<Vec<(String, String)>, String> {
     let mut headers = Vec::new();
     for (name, value) in &of.headers {
@@ -163,7 +164,7 @@ pub(crate) fn headers(root: &Root, of: &Post) -> Result<Vec<(String, String)>, S
     Ok(headers)
 }
 
-/// The first characters of a text.
+/// Returns the first characters of a text, at most `most`.
 fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }

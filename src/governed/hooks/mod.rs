@@ -1,10 +1,10 @@
 //! Hooks: programs of the project's own that may stop what is going on.
 //!
-//! Eight phases; each hook of a phase runs in turn, with a deadline, its children included. A blocking hook
-//! that says no, fails, hangs or talks nonsense stops the phase; an advisory one is noted. Protected files
-//! that a hook changes are put back and the phase is aborted ([`protect`]). Each execution is one line of
-//! the audit, with one of twelve actions ([`audit`]). The lock is held meanwhile: what others change is no
-//! tampering. Implements G5.
+//! There are eight phases; the hooks of a phase run one after the other, each with a deadline that counts for
+//! its children too. A blocking hook that says no, fails, hangs or gives an invalid answer stops the phase;
+//! of an advisory one this is only noted. Protected files that a hook changes are put back, and the phase is
+//! aborted ([`protect`]). Each execution is one line of the audit, with one of twelve actions ([`audit`]).
+//! The lock is held meanwhile, so that no other process's change is taken for tampering. Implements G5.
 
 mod audit;
 mod check;
@@ -29,24 +29,25 @@ use std::path::PathBuf;
 pub enum HookPhase {
     /// Before a turn is assigned.
     BeforeAssignment,
-    /// After a bundle was written, before a worker has it; run by the runner.
+    /// After a bundle was written, before a worker has it; run by the caller that dispatches, and by no
+    /// operation.
     AfterDispatch,
-    /// Before a staged result is looked at.
+    /// Before a staged result is validated.
     BeforeValidation,
-    /// After it was, whatever came of it.
+    /// After a staged result was validated, whether it is valid or not.
     AfterValidation,
     /// Before a valid result is accepted.
     BeforeAcceptance,
-    /// After it was; can't block.
+    /// After a result was accepted; these hooks can't block.
     AfterAcceptance,
     /// Before a person's approval takes effect.
     BeforeGate,
-    /// After the run was blocked or escalated; can't block.
+    /// After the run was blocked or escalated; these hooks can't block.
     OnEscalation,
 }
 
 impl HookPhase {
-    /// All of them.
+    /// All phases.
     pub const ALL: [Self; 8] = [
         Self::BeforeAssignment,
         Self::AfterDispatch,
@@ -58,7 +59,7 @@ impl HookPhase {
         Self::OnEscalation,
     ];
 
-    /// Its name in the configuration.
+    /// Returns the phase's name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::BeforeAssignment => "before_assignment",
@@ -72,44 +73,44 @@ impl HookPhase {
         }
     }
 
-    /// The phase of this name.
+    /// Returns the phase of this name, if there is one.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|phase| phase.name() == name)
     }
 }
 
-/// What a run of hooks is about.
+/// What hooks are run for.
 #[derive(Debug, Clone, Default)]
 pub struct HookOptions {
-    /// The run, for the audit and the hooks.
+    /// The id of the run, for the audit and the hooks.
     pub run_id: Option<String>,
-    /// The turn, for the audit.
+    /// The id of the turn, for the audit.
     pub turn_id: Option<String>,
     /// The folder of the audit, below the root; `.agentxchain` by default.
     pub audit_dir: Option<PathBuf>,
-    /// What no hook may change besides the state, the history and the ledger; below the root.
+    /// The files that no hook may change besides the state, the history and the ledger; below the root.
     pub protected_paths: Vec<PathBuf>,
 }
 
 /// The hook that stopped a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookStop {
-    /// Its name.
+    /// The hook's name.
     pub hook_name: String,
-    /// What it said, or what is to be said of it.
+    /// The hook's message, or a description of what it did wrong.
     pub message: String,
-    /// The seed's code where it changed protected files.
+    /// The original tool's code, where the hook changed protected files.
     pub tamper: Option<&'static str>,
 }
 
 /// What came of a phase's hooks.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HookReport {
-    /// What goes on may go on.
+    /// True where no hook stopped the phase.
     pub ok: bool,
-    /// A blocking hook stopped it; false where one tampered.
+    /// True where a blocking hook stopped the phase; false where a hook tampered.
     pub blocked: bool,
-    /// The hook that stopped it.
+    /// The hook that stopped the phase.
     pub stop: Option<HookStop>,
     /// The audit's entries, as written.
     pub results: Vec<Value>,
@@ -121,7 +122,7 @@ pub struct HookReport {
 /// to each hook in its envelope.
 ///
 /// # Errors
-/// [`GovernedError::Locked`], and what the file system refuses. What hooks do is a [`HookReport`].
+/// [`GovernedError::Locked`], and file operations that fail. What hooks do is no error, but a [`HookReport`].
 pub fn run_hooks(
     root: &Root,
     hooks: Option<&Value>,
@@ -176,7 +177,7 @@ pub(super) fn run_locked(
     Ok(report)
 }
 
-/// What a hook is handed; the order of the fields is the order on the wire.
+/// The envelope that a hook is handed; the order of the fields is the order on the wire.
 #[derive(Serialize)]
 struct Envelope<'a> {
     hook_phase: &'static str,
@@ -187,7 +188,7 @@ struct Envelope<'a> {
     payload: &'a Value,
 }
 
-/// A line of the notes that hooks make of accepted turns.
+/// A line of `hook-annotations.jsonl`: a hook's notes on an accepted turn.
 #[derive(Serialize)]
 struct Annotated<'a> {
     timestamp: &'a str,
@@ -278,7 +279,7 @@ impl Run<'_> {
         disk::append(self.root, &path, &if torn { format!("\n{line}") } else { line })
     }
 
-    /// What hooks note of an accepted turn is kept beside the audit.
+    /// Keeps a hook's notes on an accepted turn, in a file beside the audit.
     fn annotate(&self, entry: &Entry) -> Result<(), GovernedError> {
         if self.phase != HookPhase::AfterAcceptance || entry.annotations.is_empty() {
             return Ok(());

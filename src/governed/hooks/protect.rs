@@ -1,7 +1,7 @@
-//! What no hook may change: the files as they were, and how they are put back.
+//! Protected files, which no hook may change: how they were before a hook, and how they are put back.
 //!
-//! The state, the history and the ledger, and whatever the caller protects besides; that a file is not there
-//! counts. The first difference tells which; all of them are put back.
+//! They are the state, the history and the ledger, and what the caller protects besides; a file that does not
+//! exist is protected too. The first file that differs is reported; all that differ are put back.
 
 use super::super::root::Root;
 use super::super::{GovernedError, disk};
@@ -44,7 +44,7 @@ impl Snapshot {
         Ok(Self { files: files.collect::<Result<_, GovernedError>>()? })
     }
 
-    /// The first file that is not as it was.
+    /// Returns the first file that is not as it was.
     pub(super) fn changed(&self, root: &Root) -> Result<Option<Tampered>, GovernedError> {
         for (name, path, before) in &self.files {
             if look(root, path)? != *before {
@@ -79,7 +79,7 @@ impl Snapshot {
 fn look(root: &Root, path: &Path) -> Result<Found, GovernedError> {
     match disk::kind(root, path) {
         Ok(Some(Kind::File)) => Ok(disk::read(root, path)?.map_or(Found::Nothing, Found::File)),
-        // A link on the way is none that a protected file has.
+        // A link on the way counts as well: no protected file is behind one.
         Ok(Some(Kind::Folder | Kind::Link | Kind::Other)) | Err(GovernedError::Outside { .. }) => {
             Ok(Found::Other)
         }
@@ -88,7 +88,7 @@ fn look(root: &Root, path: &Path) -> Result<Found, GovernedError> {
     }
 }
 
-/// The seed's code for a file that was changed.
+/// Returns the original tool's code for a protected file that was changed.
 fn code(name: &str) -> &'static str {
     if name.ends_with("state.json") {
         "hook_state_tamper"

@@ -1,4 +1,4 @@
-//! Accepting a result: what it leaves in the state, its wishes and the gates' answers included.
+//! Accepting a result: what it changes in the state, with its requests and the gates' answers.
 
 use super::super::gate::GateResult;
 use super::super::json::{self, Object};
@@ -7,26 +7,26 @@ use super::{Refusal, RunStatus, State, block, clear, delegate, gates, reason};
 use super::{TurnStatus, target};
 use serde_json::{Value, json};
 
-/// An accepted result, and what is to be known for it.
+/// An accepted result, and what the transition needs to know besides.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Acceptance {
     pub turn_id: String,
     /// The validated result.
     pub result: TurnResult,
     pub at: String,
-    /// What the workspace is at now.
+    /// The ref of what the workspace is at now, such as `git:<commit>`.
     pub integration_ref: String,
-    /// Who may go next in this phase, and who begins it.
+    /// The roles that may go next in this phase, and the role that begins it.
     pub allowed_next: Vec<String>,
     pub entry_role: Option<String>,
-    /// A spent budget is a warning only.
+    /// True where a spent budget is a warning only.
     pub only_warns: bool,
-    /// The answers of the gates to what [`wanted`] says.
+    /// The gates' answers to the requests that [`wanted`] names.
     pub completion: Option<GateResult>,
     pub exit: Option<GateResult>,
 }
 
-/// Which gates a result asks, and in whose name.
+/// What the gates are asked, and in which turn's name.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Wanted {
     /// The turn that asked for completion.
@@ -39,7 +39,8 @@ fn has_others(state: &State, turn_id: &str) -> bool {
     state.active_turns().iter().any(|turn| turn.id() != turn_id)
 }
 
-/// What the gates are to be asked when this result is accepted: nothing while others are at work.
+/// Returns what the gates are asked when this result is accepted: nothing while other turns are active, or
+/// where the turn needs a human.
 pub(crate) fn wanted(state: &State, turn_id: &str, result: &TurnResult) -> Wanted {
     if result.needs_human() || has_others(state, turn_id) {
         return Wanted::default();
@@ -104,7 +105,8 @@ pub(super) fn accepted(state: &State, new: &Acceptance) -> Result<State, Refusal
     Ok(next)
 }
 
-/// Who should go next, as the result proposes and the phase allows.
+/// Returns the role that should go next: the proposed one, or the phase's entry role where the phase does not
+/// allow it.
 fn recommended(new: &Acceptance) -> Option<&str> {
     let proposed = new.result.proposed_next_role().filter(|role| *role != "human")?;
     if new.result.needs_human() || new.result.status() == "blocked" {
@@ -135,12 +137,12 @@ fn spend(next: &mut State, result: &TurnResult, turn_id: &str, at: &str, only_wa
     });
 }
 
-/// Without the dust of binary fractions: an amount has no more than nine decimals.
+/// Rounds an amount to nine decimals, so that it has no rounding errors of binary fractions.
 fn rounded(amount: f64) -> f64 {
     (amount * 1e9).round() / 1e9
 }
 
-/// What was asked for waits until the others are done; the first one counts.
+/// Queues the result's requests until the other turns are done; a request that is queued already stays.
 fn queue(next: &mut State, new: &Acceptance) {
     let is_free = |next: &State, key: &str| next.get(key).is_none_or(Value::is_null);
     let (result, by) = (&new.result, new.turn_id.as_str());

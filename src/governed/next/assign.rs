@@ -1,4 +1,4 @@
-//! Assigning: the guards in the order in which they are told, then the turn.
+//! Assigning a turn: the guards, in the order in which they are reported, then the turn itself.
 
 use super::super::json;
 use super::{Refusal, State, Turn, delegate};
@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 pub(crate) struct Assignment {
     pub turn_id: String,
     pub role: String,
-    /// The role is declared.
+    /// True where the configuration declares the role.
     pub is_known: bool,
     pub runtime: Option<String>,
-    /// How many turns the phase may have.
+    /// How many turns the phase may have at once.
     pub limit: usize,
     pub at: String,
     pub deadline_at: String,
     pub baseline: Value,
     /// What a turn may cost, in USD.
     pub turn_budget: Option<f64>,
-    /// A spent budget is a warning only.
+    /// True where a spent budget is a warning only.
     pub only_warns: bool,
 }
 

@@ -1,8 +1,9 @@
 //! Delegations: a turn hands work to other roles, and reviews what came of it.
 //!
-//! An accepted turn's `delegations` are queued, and the first target is recommended. The role that is assigned
-//! as a target gets the charter as `delegation_context`; accepted, it settles the entry. When all entries of a
-//! parent are settled, the parent's role is recommended, and its next turn gets the `delegation_review`.
+//! An accepted turn's `delegations` are queued, and the role of the first one is recommended next. When a
+//! role with a pending delegation is assigned a turn, the turn gets the charter as `delegation_context`, and
+//! its acceptance settles the entry. When all entries of a parent are settled, the parent's role is
+//! recommended, and its next turn gets the `delegation_review`.
 
 use super::super::json::{self, Object};
 use super::{Acceptance, State, Turn};
@@ -13,14 +14,14 @@ fn entries(state: &State) -> Vec<Object> {
     queue.iter().filter_map(Value::as_object).cloned().collect()
 }
 
-/// The first entry that waits for this role.
+/// Returns the first entry that waits for this role.
 fn waiting<'a>(queue: &'a [Object], role: &str) -> Option<&'a Object> {
     let is_for =
         |e: &&Object| json::text(e, "to_role") == Some(role) && json::text(e, "status") == Some("pending");
     queue.iter().find(is_for)
 }
 
-/// Gives a new turn the charter or the review that its role owes.
+/// Attaches to a new turn the charter that waits for its role, or else the review that its role owes.
 pub(super) fn attach(state: &State, turn: &mut Turn) {
     if let Some(entry) = waiting(&entries(state), turn.role()) {
         let of = |key: &str| entry.get(key).cloned().unwrap_or(Value::Null);

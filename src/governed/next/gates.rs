@@ -5,7 +5,7 @@ use super::super::json;
 use super::{Acceptance, RunStatus, State, clear};
 use serde_json::{Value, json};
 
-/// The gates have answered: completion first, and a phase only where the run goes on.
+/// Applies the gates' answers: on completion first, and on a phase only where the run is still active.
 pub(super) fn answered(next: &mut State, new: &Acceptance) {
     let queued = [next.get("queued_run_completion"), next.get("queued_phase_transition")];
     let [by_queue, exit_by_queue] = queued.map(|queued| queued.is_some_and(|value| !value.is_null()));

@@ -1,8 +1,9 @@
 //! Every transition of a governed run, as one total function of values.
 //!
-//! `next_state(state, event)` says what the state becomes, or why it may not: nothing is read, written or
-//! asked here, and what an event needs to know (moments, ids, limits, gates' answers) it carries. Operations
-//! load, call it, and commit what it says; models and tests call the same one. Implements G4.
+//! `next_state(state, event)` returns what the state becomes, or why the event is refused. The function reads
+//! and writes nothing, and asks nothing of the outside: an event carries what it needs to know (moments, ids,
+//! limits, gates' answers). Operations load a state, call the function, and commit its result; models and
+//! tests call the same function. Implements G4.
 
 mod accept;
 mod assign;
@@ -38,7 +39,7 @@ pub(crate) enum Event {
     ApprovePhase { at: String },
     /// A person approves the pending completion.
     ApproveCompletion { at: String },
-    /// The run is blocked: by its caller, by an escalation, by a hook.
+    /// The run is blocked: by its caller, by an escalation, by a hook, a policy or a time limit.
     Block { by: Verb, blocked_on: String, reason: Value, escalation: Option<Value> },
 }
 
@@ -57,10 +58,10 @@ impl Event {
     }
 }
 
-/// What the state becomes.
+/// Returns what the state becomes.
 ///
 /// # Errors
-/// Why it stays as it is.
+/// The reason why the state stays as it is.
 pub(crate) fn next_state(state: &State, event: &Event) -> Result<State, Refusal> {
     admit(state, event.verb())?;
     match event {
@@ -85,10 +86,10 @@ pub(crate) fn next_state(state: &State, event: &Event) -> Result<State, Refusal>
     }
 }
 
-/// Says whether the run's status and what is pending allow this at all.
+/// Checks whether the run's status and its pending requests allow this operation at all.
 ///
 /// # Errors
-/// Why not.
+/// The reason why they do not.
 pub(crate) fn admit(state: &State, verb: Verb) -> Result<(), Refusal> {
     let status = state.status();
     let refused = || Err(Refusal::NotAllowed { verb, status });
@@ -96,7 +97,7 @@ pub(crate) fn admit(state: &State, verb: Verb) -> Result<(), Refusal> {
     let may = match verb {
         Verb::Initialize => match status {
             RunStatus::Idle => state.active_turns().is_empty(),
-            // Blocked before it began.
+            // The run was blocked before it began.
             RunStatus::Blocked => state.run_id().is_none() && state.active_turns().is_empty(),
             RunStatus::Active | RunStatus::Paused | RunStatus::Completed | RunStatus::Failed => false,
         },
@@ -167,7 +168,8 @@ fn initialized(
     next
 }
 
-/// What had got stuck is tried once more: the turn is not lost, and its slot is not taken for ever.
+/// Returns the state of a run that goes on: a turn that had got stuck is tried once more, because otherwise
+/// it would be lost, and would count as active for ever.
 fn reactivated(state: &State) -> State {
     let mut next = state.clone();
     next.set("status", RunStatus::Active.name());
@@ -182,7 +184,7 @@ fn reactivated(state: &State) -> State {
     next
 }
 
-/// Nothing is waited for any more.
+/// Clears what the run waits for.
 fn clear(state: &mut State) {
     for key in ["blocked_on", "blocked_reason", "escalation"] {
         state.set(key, Value::Null);
@@ -195,7 +197,7 @@ fn block(state: &mut State, blocked_on: &str, reason: Value) {
     state.set("blocked_reason", reason);
 }
 
-/// A `blocked_reason`, with what recovers from it.
+/// Makes a `blocked_reason`, with what recovers from the block.
 pub(crate) fn reason(
     category: &str,
     owner: &str,
@@ -218,10 +220,10 @@ pub(crate) fn reason(
     })
 }
 
-/// The turn that is meant: the one that is named, else the only one.
+/// Returns the turn that is meant: the named one, else the only active one.
 ///
 /// # Errors
-/// There is none of that id, none at all, or several to choose from.
+/// No turn of that id is active, no turn is active at all, or several are and none is named.
 pub(crate) fn target(state: &State, turn_id: Option<&str>) -> Result<Turn, Refusal> {
     match turn_id {
         Some(id) => state.turn(id).ok_or_else(|| Refusal::TurnNotFound { turn_id: Some(id.to_owned()) }),

@@ -1,14 +1,14 @@
-//! Why a transition is refused, and the names of what was tried.
+//! Why a transition is refused, and the names of the operations.
 
 use super::RunStatus;
 use std::fmt;
 
-/// What a caller wants of a run.
+/// What a caller wants to do with a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Begin it.
+    /// Begin the run.
     Initialize,
-    /// Let it go on.
+    /// Let a blocked or paused run go on.
     Reactivate,
     /// Assign a turn.
     Assign,
@@ -20,11 +20,11 @@ pub enum Verb {
     ApprovePhase,
     /// Approve the pending completion.
     ApproveCompletion,
-    /// Block it.
+    /// Block the run.
     Block,
     /// Escalate to a person.
     Escalate,
-    /// Block it for a hook.
+    /// Block the run for a hook, a policy or a time limit.
     Hook,
 }
 
@@ -51,12 +51,12 @@ fn shown(status: Option<RunStatus>) -> &'static str {
 /// Why the state stays as it is.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// The run's status does not allow it.
+    /// The run's status does not allow the operation.
     #[error("cannot {verb}: run is {}", shown(*status))]
     NotAllowed {
-        /// What was tried.
+        /// The operation that was tried.
         verb: Verb,
-        /// The status; `None` where it is none of ours.
+        /// The run's status; `None` where its name is none of the six.
         status: Option<RunStatus>,
     },
     /// A person's approval comes first.
@@ -65,7 +65,7 @@ pub enum Refusal {
     /// There is nothing to approve.
     #[error("cannot {verb}: none is pending")]
     NothingPending {
-        /// What was tried.
+        /// The operation that was tried.
         verb: Verb,
     },
     /// The role is not declared.
@@ -80,24 +80,24 @@ pub enum Refusal {
         /// The role.
         role: String,
     },
-    /// The phase allows one turn at a time, and there is one.
+    /// The phase allows one turn at a time, and one is active.
     #[error("cannot assign turn: turn '{turn_id}' is active")]
     TurnActive {
         /// The turn.
         turn_id: String,
     },
-    /// The role has a turn.
+    /// The role has an active turn already.
     #[error("cannot assign turn: role '{role}' has turn '{turn_id}'")]
     RoleBusy {
         /// The role.
         role: String,
-        /// Its turn.
+        /// The role's active turn.
         turn_id: String,
     },
-    /// The phase has as many turns as it may.
+    /// As many turns are active as the phase allows.
     #[error("cannot assign turn: {limit} turns are active, and the phase allows no more")]
     LimitReached {
-        /// How many it may have.
+        /// How many turns the phase may have.
         limit: usize,
     },
     /// The budget is spent.
@@ -114,7 +114,7 @@ pub enum Refusal {
     /// There is no such active turn.
     #[error("cannot find turn{}", turn_id.as_ref().map_or_else(|| ": none is active".to_owned(), |id| format!(" '{id}': it is not active")))]
     TurnNotFound {
-        /// The turn that was named.
+        /// The turn that was named; `None` where none was named, and none is active.
         turn_id: Option<String>,
     },
     /// The history has the turn already, whatever the state says.
@@ -126,7 +126,7 @@ pub enum Refusal {
     /// Several turns are active, and none was named.
     #[error("cannot choose a turn: several are active, name one")]
     TargetRequired,
-    /// Only a conflict is merged by hand.
+    /// The turn is not conflicted: only a conflict is merged by hand.
     #[error("cannot merge turn '{turn_id}': it is not conflicted")]
     NotConflicted {
         /// The turn.
@@ -135,7 +135,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The seed's `error_code`, where it has one for this.
+    /// Returns the original tool's `error_code`, where it has one for this refusal.
     pub fn code(&self) -> Option<&'static str> {
         match self {
             Self::TurnNotFound { .. } => Some("not_found"),

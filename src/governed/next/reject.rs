@@ -16,7 +16,7 @@ pub(crate) struct Rejection {
     /// How many attempts a turn has.
     pub attempts: u64,
     pub deadline_at: String,
-    /// What the next attempt's changes are counted from.
+    /// The baseline that the changes of the next attempt are counted from.
     pub baseline: Value,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct ConflictFound {
     pub at: String,
 }
 
-/// How many conflicts of one turn make the run ask for a person.
+/// The number of conflicts of one turn at which the run is blocked until a person acts.
 const CONFLICTS_MAX: u64 = 3;
 
 pub(super) fn conflicted(state: &State, new: &ConflictFound) -> Result<State, Refusal> {
@@ -81,7 +81,7 @@ pub(super) fn rejected(state: &State, new: &Rejection) -> Result<State, Refusal>
     turn.set("deadline_at", new.deadline_at.as_str());
     turn.set("baseline", new.baseline.clone());
     if let Some(context) = context {
-        // It begins again after all that was accepted since.
+        // After a conflict, the turn begins again behind everything that was accepted since.
         turn.set("conflict_state", Value::Null);
         turn.set("conflict_context", context);
         turn.set("assigned_sequence", state.turn_sequence().max(turn.assigned_sequence()));
@@ -100,7 +100,7 @@ pub(super) fn rejected(state: &State, new: &Rejection) -> Result<State, Refusal>
     Ok(next)
 }
 
-/// The last attempt was rejected: the turn stays, the run waits for a person.
+/// Returns the state after the rejection of the last attempt: the turn stays, and the run waits for a person.
 fn exhausted(mut next: State, mut turn: super::Turn, new: &Rejection) -> State {
     turn.set("status", TurnStatus::Failed.name());
     next.put_turn(&turn);
@@ -122,7 +122,7 @@ fn exhausted(mut next: State, mut turn: super::Turn, new: &Rejection) -> State {
     next
 }
 
-/// What the next attempt is told of the conflict.
+/// Makes what the next attempt is told about the conflict.
 fn conflict_context(turn_id: &str, attempt: u64, conflict: &Value) -> Value {
     let of = |key: &str| conflict.get(key).cloned().unwrap_or_else(|| json!([]));
     let since = of("accepted_since");

@@ -1,9 +1,11 @@
-//! Accepting a staged result: checked, compared, committed exactly once.
+//! Accepts a staged result: it is checked, compared with the workspace, and committed exactly once.
 //!
-//! Under the lock: the turn, what is staged for it, hooks and validation, the workspace, conflicts, hooks
-//! again, the gates' answers, then one journaled commit of history, ledger, talk, state and events that ends
-//! with the turn's dispatch and staging folders gone. Whatever is refused before leaves every file as it
-//! was; a conflict and a hook that stops it are written down, and say so. Implements G1, G3, G5.
+//! Under the lock, an acceptance finds the turn and what is staged for it, checks the time limits, runs hooks
+//! and validation, compares the workspace, checks the policies, looks for conflicts, runs hooks again and
+//! asks the gates. One journaled commit of history, ledger, talk, state and events follows, which ends with
+//! the turn's dispatch and staging folders gone. A refusal before that commit leaves every file as it was,
+//! but for the audit of hooks; a conflict, a hook that stops the acceptance, a limit that was passed and a
+//! policy that escalates are written down, and their errors say so. Implements G1, G3, G5.
 
 use super::super::config::Authority;
 use super::super::conflict::{self, Conflict, Summary};
@@ -29,17 +31,17 @@ use serde_json::{Value, json};
 /// How a conflicted turn is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Resolution {
-    /// As any other: a conflict refuses it.
+    /// Like any other turn: a conflict refuses the result.
     #[default]
     Standard,
-    /// A person has merged it by hand: the conflict is noted and counts no more.
+    /// A person has merged the conflict by hand: it is recorded, and no longer refuses the result.
     HumanMerge,
 }
 
 /// Which turn is accepted, and how.
 #[derive(Debug, Clone, Default)]
 pub struct AcceptOptions {
-    /// The turn; the only active one where none is named.
+    /// The turn's id; without one, the only active turn is meant.
     pub turn_id: Option<String>,
     /// How a conflict is treated.
     pub resolution: Resolution,
@@ -48,9 +50,9 @@ pub struct AcceptOptions {
 /// A result that was accepted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accepted {
-    /// The state after it.
+    /// The state after the acceptance.
     pub state: State,
-    /// What validation said, warnings and mended slips included.
+    /// The outcome of validation, warnings and corrected mistakes included.
     pub validation: Validation,
     /// The turn's line in the history.
     pub accepted: HistoryEntry,
@@ -58,8 +60,8 @@ pub struct Accepted {
     pub gate_result: Option<GateResult>,
     /// The answer to a request for completion, where there was one.
     pub completion_result: Option<GateResult>,
-    /// What the hooks of `after_acceptance` did; a report that is not ok leaves the acceptance as it is and
-    /// the run blocked.
+    /// What the hooks of `after_acceptance` did; a report that is not ok leaves the acceptance as it is, and
+    /// the run blocked unless it is completed.
     pub hook_results: Option<HookReport>,
 }
 
@@ -67,9 +69,10 @@ pub struct Accepted {
 ///
 /// # Errors
 /// [`Refusal`] where no such turn is active, or the run takes none; [`GovernedError::StaleStaging`];
-/// [`GovernedError::InvalidResult`]; [`GovernedError::OverrideRefused`]; [`GovernedError::PolicyViolation`], the
-/// run blocked then where the policy escalates; [`GovernedError::Conflict`], the turn
-/// `conflicted` then; [`GovernedError::Hook`], the run blocked then; [`GovernedError::Locked`].
+/// [`GovernedError::InvalidResult`]; [`GovernedError::OverrideRefused`]; [`GovernedError::PolicyViolation`],
+/// which leaves the run blocked where the policy escalates; [`GovernedError::Conflict`], which leaves the
+/// turn `conflicted`; [`GovernedError::Hook`] and [`GovernedError::TimedOut`], which leave the run blocked;
+/// [`GovernedError::Locked`].
 pub fn accept_turn(root: &Root, config: &Config, options: &AcceptOptions) -> Result<Accepted, GovernedError> {
     locked(root, Some(config), |owed| {
         let state = state::require(root)?;
@@ -133,7 +136,7 @@ impl Accepting<'_> {
         Place { root: self.root, config: self.config, state: self.state, turn_id: Some(self.turn.id()) }
     }
 
-    /// Validation, between its hooks.
+    /// Validates the result, between the hooks before and after validation.
     fn validated(&self, found: Option<Staged>, owed: &mut Vec<Owed>) -> Result<Validation, GovernedError> {
         let (turn, role) = (self.turn.id(), self.turn.role());
         let bytes = found.as_ref().map(|found| found.bytes.as_slice());
@@ -164,7 +167,7 @@ impl Accepting<'_> {
         if validation.ok() { Ok(validation) } else { Err(GovernedError::InvalidResult(Box::new(validation))) }
     }
 
-    /// What was declared against what is in the workspace.
+    /// Compares what was declared with what is in the workspace.
     fn compare(
         &self,
         validation: &mut Validation,
@@ -206,7 +209,7 @@ impl Accepting<'_> {
         Err(GovernedError::InvalidResult(Box::new(failed)))
     }
 
-    /// The configuration's own limits.
+    /// Checks the policies of the configuration.
     fn policies(
         &self,
         validation: &mut Validation,
@@ -247,7 +250,7 @@ impl Accepting<'_> {
         Ok(())
     }
 
-    /// Writes a conflict down: the turn is conflicted, and after the third time the run waits for a person.
+    /// Writes a conflict down: the turn is conflicted, and at its third conflict the run waits for a person.
     fn conflicts(&self, conflict: &Conflict, owed: &mut Vec<Owed>) -> Result<GovernedError, GovernedError> {
         let at = self.root.now();
         let found = next::ConflictFound {
@@ -334,7 +337,8 @@ impl Accepting<'_> {
         })
     }
 
-    /// The hooks of `after_acceptance`: nothing is undone by them but their own tampering.
+    /// Runs the hooks of `after_acceptance`: the acceptance stands whatever they do, and only their tampering
+    /// is undone.
     fn after(
         &self,
         next: State,

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub struct PhaseApproved {
     /// The state, active in the next phase.
     pub state: State,
-    /// What was pending.
+    /// The transition that was pending.
     pub transition: PendingTransition,
 }
 
@@ -26,7 +26,7 @@ pub struct PhaseApproved {
 pub struct CompletionApproved {
     /// The state, completed.
     pub state: State,
-    /// What was pending.
+    /// The completion that was pending.
     pub completion: PendingCompletion,
 }
 
@@ -58,7 +58,7 @@ pub fn approve_phase_gate(root: &Root, config: &Config) -> Result<PhaseApproved,
 /// Approves the pending completion. The gate is not judged again.
 ///
 /// # Errors
-/// As for [`approve_phase_gate`].
+/// The same as those of [`approve_phase_gate`].
 pub fn approve_completion_gate(root: &Root, config: &Config) -> Result<CompletionApproved, GovernedError> {
     locked(root, Some(config), |owed| {
         let state = state::require(root)?;

@@ -1,5 +1,5 @@
-//! What an acceptance asks of others: the gates, for what a result wants or what waits in the queue; and the
-//! history, whether the turn is in it.
+//! The questions of an acceptance: to the gates, about what a result requests or what waits in the queue; and
+//! to the history, whether the turn is in it.
 
 use super::super::gate::{self, Asked, GateResult};
 use super::super::journal::HISTORY;
@@ -10,7 +10,8 @@ use super::super::root::Root;
 use super::super::state::{State, Turn};
 use super::super::{Config, GovernedError, lines};
 
-/// The answers to a request for completion and to one for a phase, where there are such requests.
+/// Returns the answers to a request for completion and to one for a phase, each where there is such a
+/// request.
 pub(super) fn gates(
     root: &Root,
     config: &Config,
@@ -46,7 +47,7 @@ pub(super) fn gates(
     Ok([completion, exit])
 }
 
-/// What an accepted turn declared of its verification.
+/// Returns the verification status that an accepted turn declared.
 fn of_accepted(root: &Root, turn_id: &str) -> Result<Option<String>, GovernedError> {
     let mut status = None;
     lines::backwards(root, &root.join(HISTORY), |entry| {
@@ -60,7 +61,8 @@ fn of_accepted(root: &Root, turn_id: &str) -> Result<Option<String>, GovernedErr
     Ok(status)
 }
 
-/// True where the history has the turn already: it looks no further back than the turn's assignment.
+/// True where the history has the turn already. The history is read back to the turn's assignment, and no
+/// further.
 pub(super) fn was_accepted(root: &Root, turn: &Turn) -> Result<bool, GovernedError> {
     let mut found = false;
     lines::backwards(root, &root.join(HISTORY), |entry| {

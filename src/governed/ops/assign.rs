@@ -18,11 +18,11 @@ pub struct Assigned {
     pub state: State,
     /// The turn.
     pub turn: Turn,
-    /// What is doubtful about it.
+    /// What is doubtful about the assignment, such as a spent budget.
     pub warnings: Vec<String>,
 }
 
-/// When a turn that begins now should be done.
+/// Returns when a turn that begins now should be done; 120 minutes from now by default.
 pub(super) fn deadline(root: &Root, config: &Config) -> String {
     let minutes = config.model().timeouts.per_turn_minutes;
     let minutes = minutes.filter(|minutes| (1.0..=1e7).contains(minutes)).unwrap_or(120.0);
@@ -32,9 +32,10 @@ pub(super) fn deadline(root: &Root, config: &Config) -> String {
 /// Assigns the next turn to a role.
 ///
 /// # Errors
-/// [`Refusal`](super::super::Refusal) for the first guard that says no: status, role, runtime, turns that are
-/// active, budget; [`GovernedError::DirtyWorkspace`] where a role that writes would find changes that no turn made;
-/// [`GovernedError::Hook`], the run still active unless the hook tampered; [`GovernedError::Locked`].
+/// [`Refusal`](super::super::Refusal) for the first guard that says no: status, role, runtime, active turns,
+/// budget; [`GovernedError::DirtyWorkspace`] where a role that writes would find changes that no turn made;
+/// [`GovernedError::Hook`], which leaves the run active unless the hook tampered;
+/// [`GovernedError::TimedOut`], which leaves the run blocked; [`GovernedError::Locked`].
 pub fn assign_turn(root: &Root, config: &Config, role: &str) -> Result<Assigned, GovernedError> {
     locked(root, Some(config), |owed| {
         let state = state::require(root)?;
@@ -52,7 +53,7 @@ pub fn assign_turn(root: &Root, config: &Config, role: &str) -> Result<Assigned,
             turn_budget: config.model().budget.per_turn_max_usd.filter(|amount| *amount > 0.0),
             only_warns: config.only_warns_of_budget(),
         };
-        // The guards cost nothing; the look at the workspace does.
+        // The guards come first: they cost nothing, and the look at the workspace does.
         next_state(&state, &Event::Assign(Box::new(assignment.clone())))?;
         let mut late = in_time(root, config, &state, None, owed)?;
         let sight = observe::look(root)?;

@@ -11,38 +11,38 @@ use super::super::{Config, GovernedError, Refusal, json};
 use super::{Place, blocked, locked};
 use serde_json::{Value, json};
 
-/// Why a run is blocked, and what recovers from it.
+/// Why a run is blocked, and how it recovers.
 #[derive(Debug, Clone, Default)]
 pub struct Block<'a> {
-    /// What it waits for, such as `human:<reason>` or `dispatch:<detail>`.
+    /// What the run waits for, such as `human:<reason>` or `dispatch:<detail>`.
     pub blocked_on: &'a str,
     /// The category, such as `needs_human` or `dispatch_error`.
     pub category: &'a str,
-    /// What recovers: `{typed_reason, owner, recovery_action, turn_retained, detail}`; made of the category
-    /// where it is not given.
+    /// How the run recovers: `{typed_reason, owner, recovery_action, turn_retained, detail}`; what is not
+    /// given is made of the category.
     pub recovery: Option<Value>,
-    /// The turn; the only active one where none is named.
+    /// The id of the turn; without one, that of the active turn, where there is exactly one.
     pub turn_id: Option<&'a str>,
     /// The moment, as it is to be written; now by default.
     pub blocked_at: Option<&'a str>,
-    /// The record of an escalation.
+    /// The record of an escalation, for the state.
     pub escalation: Option<Value>,
-    /// The configuration whose hooks and webhooks are told; none is told without it.
+    /// The configuration whose hooks and webhooks are notified; without it, none are.
     pub config: Option<&'a Config>,
 }
 
 /// A run that is blocked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blocked {
-    /// The state.
+    /// The state, blocked.
     pub state: State,
 }
 
 /// Blocks a run.
 ///
 /// # Errors
-/// [`Refusal::NotAllowed`] where it is completed or has not begun; [`GovernedError::Blank`] without what it
-/// waits for or a category; [`GovernedError::NoState`], [`GovernedError::Locked`].
+/// [`Refusal::NotAllowed`] where the run is over or has not begun; [`GovernedError::Blank`] without what the
+/// run waits for or a category; [`GovernedError::NoState`], [`GovernedError::Locked`].
 pub fn mark_run_blocked(root: &Root, details: &Block<'_>) -> Result<Blocked, GovernedError> {
     for (what, text) in [("what it is blocked on", details.blocked_on), ("the category", details.category)] {
         if text.trim().is_empty() {
@@ -91,11 +91,11 @@ fn tell(
 pub struct Escalation<'a> {
     /// The reason; not blank.
     pub reason: &'a str,
-    /// More about it.
+    /// More about the reason.
     pub detail: Option<&'a str>,
-    /// What is to be done about it.
+    /// What the operator is to do.
     pub action: Option<&'a str>,
-    /// The turn that it is about; the only active one where none is named.
+    /// The id of the turn that the escalation is about; without one, the only active turn is meant.
     pub turn_id: Option<&'a str>,
 }
 
@@ -104,11 +104,11 @@ pub struct Escalation<'a> {
 pub struct Escalated {
     /// The state, blocked.
     pub state: State,
-    /// The record, as the state and the ledger have it.
+    /// The record of the escalation, as the state and the ledger have it.
     pub escalation: Value,
 }
 
-/// The reason as part of `blocked_on`.
+/// Returns the reason in the form that is a part of `blocked_on`.
 fn slug(reason: &str) -> String {
     let lower = reason.to_lowercase();
     let words: Vec<&str> = lower
@@ -121,9 +121,9 @@ fn slug(reason: &str) -> String {
 /// Blocks an active run until an operator has acted.
 ///
 /// # Errors
-/// [`Refusal::NotAllowed`] unless the run is active; [`Refusal::TurnNotFound`] for a turn that is not;
-/// [`Refusal::TargetRequired`] where several are active and none is named; [`GovernedError::Blank`] without a
-/// reason; [`GovernedError::NoState`], [`GovernedError::Locked`].
+/// [`Refusal::NotAllowed`] unless the run is active; [`Refusal::TurnNotFound`] for a turn that is not active;
+/// [`Refusal::TargetRequired`] where several turns are active and none is named; [`GovernedError::Blank`]
+/// without a reason; [`GovernedError::NoState`], [`GovernedError::Locked`].
 pub fn escalate(root: &Root, config: &Config, details: &Escalation<'_>) -> Result<Escalated, GovernedError> {
     if details.reason.trim().is_empty() {
         return Err(GovernedError::Blank { verb: "escalate", what: "the reason" });

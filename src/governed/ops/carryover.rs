@@ -10,23 +10,24 @@ use super::super::{GovernedError, lines};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What an acceptance does to the file.
+/// What an acceptance does to `repo-decisions.jsonl`.
 pub(super) enum Carryover {
     /// Nothing.
     None,
-    /// New decisions at its end.
+    /// New decisions at the end of the file.
     Append(String),
-    /// All of it anew: something was overridden.
+    /// The whole file anew, because a decision was overridden.
     Rewrite(String),
 }
 
-/// A role's say over decisions: what it is configured with, a person's above all.
+/// Returns a role's authority over decisions: the configured one; without it, a person's above all, and none
+/// for any other role.
 fn authority(config: &Config, role: &str) -> Option<u64> {
     let said = config.role(role).and_then(|of| of.decision_authority);
     said.or_else(|| (role == "human").then_some(100))
 }
 
-/// Judges the overrides of a result and says what becomes of the file.
+/// Judges the overrides of a result, and returns what becomes of the file.
 ///
 /// # Errors
 /// [`GovernedError::OverrideRefused`] where a decision overrides one that is not active for the repository,

@@ -8,32 +8,32 @@ use serde_json::Value;
 
 /// A staged file.
 pub(super) struct Staged {
-    /// Below the root.
+    /// The path, below the root.
     pub path: String,
     pub bytes: Vec<u8>,
-    /// It is the turn's own place, not the flat one.
+    /// True for the turn's own place, false for the flat one.
     own: bool,
 }
 
 impl Staged {
-    /// The turn that the file names.
+    /// Returns the id of the turn that the file names.
     pub(super) fn names(&self) -> Option<String> {
         let value: Value = serde_json::from_slice(&self.bytes).ok()?;
         Some(value.get("turn_id")?.as_str()?.to_owned())
     }
 
-    /// True where it stands in the turn's place, or names it.
+    /// True where the file stands in the turn's own place, or names the turn.
     pub(super) fn is_of(&self, turn: &Turn) -> bool {
         self.own || self.names().as_deref() == Some(turn.id())
     }
 
-    /// The other turn that a file in the flat place names.
+    /// Returns the id of the other turn that a file in the flat place names.
     pub(super) fn is_of_another(&self, turn: &Turn) -> Option<String> {
         self.names().filter(|name| !self.own && name != turn.id())
     }
 }
 
-/// What is staged for a turn: in its own place, else in the flat one.
+/// Returns what is staged for a turn: in its own place, else in the flat one.
 pub(super) fn staged(root: &Root, turn: &Turn) -> Result<Option<Staged>, GovernedError> {
     let own = get_turn_staging_result_path(turn.id()).to_string_lossy().into_owned();
     for (path, is_own) in [(own.as_str(), true), (FLAT, false)] {

@@ -47,7 +47,7 @@ pub fn init_run(root: &Root, config: &Config) -> Result<Initialized, GovernedErr
     })
 }
 
-/// Begins a run after one that is completed: that one is a line of `run-history.jsonl`; history, ledger and
+/// Begins a run after a completed one. The old run is a line of `run-history.jsonl`; history, ledger and
 /// decisions stay.
 ///
 /// # Errors
@@ -73,7 +73,7 @@ pub(crate) fn init_next_run(root: &Root, config: &Config) -> Result<Initialized,
         let started = Happened::NextRunStarted { after: old.run_id().map(str::to_owned) };
         let line = events::event(root, started, &next, None);
         let mut change = Change::new("init_run", &old, next.clone());
-        // One that was completed by an older version, or by another tool.
+        // A run that an older version or another tool completed may have no line yet.
         if !history::has_run(root, &old)? {
             change = change.append(RUN_HISTORY, json::line(&history::run(root, &old)));
         }
@@ -85,11 +85,11 @@ pub(crate) fn init_next_run(root: &Root, config: &Config) -> Result<Initialized,
 /// How a run is reactivated.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Reactivation<'a> {
-    /// By what means, for the ledger; `reactivate_run` by default.
+    /// By what means the run goes on, for the ledger; `reactivate_run` by default.
     pub via: Option<&'a str>,
     /// A note, for the ledger.
     pub note: Option<&'a str>,
-    /// The configuration whose webhooks are notified; none is without it.
+    /// The configuration whose webhooks are notified; without it, none are.
     pub config: Option<&'a Config>,
 }
 
@@ -102,13 +102,13 @@ pub struct Reactivated {
 
 /// Lets a blocked run go on, or a paused one that awaits nothing.
 ///
-/// The state on disk counts; `state` says what the caller has seen of it. Turns that had failed are retrying
-/// again, with one attempt more.
+/// The state on disk counts; `state` is what the caller has seen of it. Turns that had got stuck (failed,
+/// stalled and the like) are retried, with one more attempt.
 ///
 /// # Errors
 /// [`Refusal::NotAllowed`],
 /// [`Refusal::AwaitingApproval`], [`GovernedError::StaleState`]
-/// where the run was changed since, [`GovernedError::NoState`], [`GovernedError::Locked`].
+/// where the run was changed since the caller saw it, [`GovernedError::NoState`], [`GovernedError::Locked`].
 pub fn reactivate_run(
     root: &Root,
     state: &State,

@@ -1,7 +1,8 @@
-//! The operations: load, hooks where there are some, `next_state`, a journaled commit, then notifications.
+//! The operations: each loads the state, runs hooks where there are some, calls `next_state`, makes a
+//! journaled commit, and then notifies.
 //!
-//! One file an operation or a pair. What they share is here: the run that a hook blocks, and the order of
-//! lock, commit and notification. Implements G2, G5.
+//! Each operation, or pair of them, has a file of its own. This file has what they share: a run that is
+//! blocked for a hook or a limit, and the order of lock, commit and notification. Implements G2, G5.
 
 pub(super) mod accept;
 pub(super) mod approve;
@@ -25,7 +26,7 @@ use super::state::{self, State, Turn, get_active_turn};
 use super::{Config, GovernedError, json, limits, lock};
 use serde_json::{Value, json};
 
-/// Runs an operation under the lock, and notifies once the lock is given back.
+/// Runs an operation under the lock, and notifies once the lock is released.
 fn locked<T>(
     root: &Root,
     config: Option<&Config>,
@@ -41,7 +42,7 @@ fn locked<T>(
     result
 }
 
-/// Where hooks run, and about what.
+/// The project, the state and the turn that hooks run for.
 struct Place<'a> {
     root: &'a Root,
     config: &'a Config,
@@ -53,8 +54,8 @@ impl Place<'_> {
     /// Runs a phase's hooks; `None` where there are none.
     ///
     /// # Errors
-    /// [`GovernedError::Hook`] where one stops it: the run is blocked then, except that a mere no to an
-    /// assignment leaves it active.
+    /// [`GovernedError::Hook`] where a hook stops the phase: the run is blocked then, except that a hook of
+    /// `before_assignment` that only says no leaves it active.
     fn hooks(
         &self,
         phase: HookPhase,
@@ -113,7 +114,7 @@ impl Place<'_> {
         blocked(self.root, "hook_block", self.state, &event, Vec::new(), owed)
     }
 
-    /// Tells the advisory hooks of an escalation; what they say is in the audit.
+    /// Runs the advisory hooks of an escalation; what they say is in the audit. Returns the state after them.
     fn escalated(&self, owed: &mut Vec<Owed>) -> Result<State, GovernedError> {
         let state = self.state;
         let reason = state.blocked_reason().cloned().unwrap_or(Value::Null);
@@ -135,10 +136,10 @@ impl Place<'_> {
     }
 }
 
-/// Looks at the limits: the warnings of those that only warn.
+/// Checks the time limits, and returns the warnings of those that only warn.
 ///
 /// # Errors
-/// [`GovernedError::TimedOut`] where one that escalates is passed: the run is blocked then.
+/// [`GovernedError::TimedOut`] where a limit that escalates is passed: the run is blocked then.
 fn in_time(
     root: &Root,
     config: &Config,
@@ -158,7 +159,7 @@ fn in_time(
     Ok(warnings)
 }
 
-/// Blocks the run for a limit that was passed; the error that says so.
+/// Blocks the run for a limit that was passed, and returns the error that says so.
 fn timed_out(
     root: &Root,
     state: &State,
@@ -189,10 +190,11 @@ fn timed_out(
     Ok(GovernedError::TimedOut { message, state: Box::new(state) })
 }
 
-/// Blocks the run because the worker of a turn was ended at a limit, whatever a clock says by now.
+/// Blocks the run because the worker of a turn was ended at a limit, whatever the clock says by now.
 ///
 /// # Errors
-/// Always one: [`GovernedError::TimedOut`] with the state after it, else what kept that from being written.
+/// Always: [`GovernedError::TimedOut`] with the state after the block, else what kept the block from being
+/// written.
 pub(crate) fn out_of_time(
     root: &Root,
     config: &Config,
@@ -208,7 +210,7 @@ pub(crate) fn out_of_time(
     done.unwrap_or_else(|error| error)
 }
 
-/// Commits a transition that blocks the run, with its event.
+/// Commits a transition that blocks the run, together with its event.
 fn blocked(
     root: &Root,
     kind: &'static str,

@@ -1,4 +1,5 @@
-//! What an acceptance notes: lines of the ledger, events, notifications; and a conflict's.
+//! What an acceptance records: lines of the ledger, events, notifications; and what a conflict or a policy
+//! records.
 
 use super::super::conflict::{Conflict, Summary};
 use super::super::events::{self, Completed, GateAsked, Happened, Line};
@@ -13,7 +14,7 @@ use super::super::state::{RunStatus, State, Turn};
 use super::super::{GovernedError, json};
 use serde_json::Value;
 
-/// The ledger's lines besides the decisions: gates that failed, a conflict that was merged.
+/// Makes the ledger's lines besides the decisions: gates that failed, a conflict that was merged.
 pub(super) fn ledger(
     next: &State,
     turn: &Turn,
@@ -47,7 +48,7 @@ fn is_failure(gate: &GateResult) -> bool {
     }
 }
 
-/// The events of an acceptance, in the order in which things happened.
+/// Makes the events of an acceptance, in the order in which things happened.
 pub(super) fn accepted(
     root: &Root,
     before: &State,
@@ -106,7 +107,7 @@ fn completed(next: &State, turn: &Turn) -> Completed {
     }
 }
 
-/// The notifications that an acceptance owes.
+/// Adds the notifications that an acceptance owes.
 pub(super) fn owed(before: &State, next: &State, turn: &Turn, owed: &mut Vec<Owed>) {
     let mut owe = |event: &'static str, payload: Value| {
         owed.push(Owed { event, state: next.clone(), payload, turn: Some(turn.clone()) });
@@ -156,7 +157,7 @@ pub(super) fn conflict(
     Ok(())
 }
 
-/// Blocks the run for a policy that escalates. Returns the state then.
+/// Blocks the run for a policy that escalates, and returns the state after that.
 pub(super) fn policy(
     root: &Root,
     state: &State,

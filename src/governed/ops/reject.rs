@@ -15,11 +15,11 @@ use super::{Place, locked};
 /// Why a result is rejected.
 #[derive(Debug, Clone, Default)]
 pub struct Rejection {
-    /// The stage that failed, in the words of its judge.
+    /// The stage that failed, in the words of the caller that judged.
     pub stage: Option<String>,
     /// What is wrong.
     pub errors: Vec<String>,
-    /// The turn; the only active one where none is named.
+    /// The turn's id; without one, the only active turn is meant.
     pub turn_id: Option<String>,
 }
 
@@ -28,20 +28,20 @@ pub struct Rejection {
 pub struct Rejected {
     /// The state: active with a retrying turn, or blocked with a failed one.
     pub state: State,
-    /// The attempts are used up, and the run is blocked.
+    /// True where the attempts are used up, and the run is blocked.
     pub escalated: bool,
-    /// The turn.
+    /// The turn, retrying or failed.
     pub turn: Turn,
 }
 
 /// Rejects a turn's result. What was staged is kept below `.agentxchain/dispatch/rejected/`.
 ///
-/// The turn keeps its id and its baseline, and gets one attempt more, until `rules.max_turn_retries` attempts were
-/// made: what a rejected attempt changed in the workspace is the next one's to declare, or to undo.
+/// The turn keeps its id and its baseline, and gets one more attempt, until `rules.max_turn_retries` attempts
+/// were made. What a rejected attempt changed in the workspace, the next one has to declare or to undo.
 ///
 /// # Errors
-/// [`Refusal`](super::super::Refusal) where no such turn is active, several are and none is named, or the run
-/// takes none; [`GovernedError::Blank`] without a reason; [`GovernedError::Locked`].
+/// [`Refusal`](super::super::Refusal) where no such turn is active, several are active and none is named, or
+/// the run takes no rejection; [`GovernedError::Blank`] without a reason; [`GovernedError::Locked`].
 pub fn reject_turn(
     root: &Root,
     config: &Config,

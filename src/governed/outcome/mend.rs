@@ -1,4 +1,5 @@
-//! The two slips of workers that are mended instead of refused, because nothing else can have been meant.
+//! The two mistakes of workers that are corrected instead of refused, because only one thing can have been
+//! meant.
 
 use super::super::json;
 use super::{Bench, Object};
@@ -9,7 +10,8 @@ pub(super) fn mend(result: &mut Object, bench: Bench<'_>, warnings: &mut Vec<Str
     decision_ids(result, warnings);
 }
 
-/// The turn is the right one: then so is the run, whatever the result says.
+/// Corrects the run's id where the turn is the right one: then the run is the right one too, whatever the
+/// result says.
 fn run_id(result: &mut Object, bench: Bench<'_>, warnings: &mut Vec<String>) {
     let (Some(turn), Some(run)) = (bench.turn, bench.state.run_id()) else { return };
     let is_of_run = turn.get("run_id").and_then(Value::as_str).is_none_or(|own| own == run);

@@ -1,9 +1,10 @@
 //! A turn's result: what a worker staged, checked in five stages that stop at the first that fails.
 //!
-//! [`validate`] is a function of the result, the state and the configuration: schema, assignment, artifact,
-//! verification, protocol. Two slips are mended first, each with a warning: the run's id where the turn's
-//! is right, and a decision's id that is no `DEC-<number>`. Nothing else is guessed: what a result does not
-//! say is refused. Unknown keys are kept and mean nothing.
+//! [`validate`] is a function of the result, the state and the configuration; its stages are schema,
+//! assignment, artifact, verification and protocol. Two mistakes are corrected before them, each with a
+//! warning: the run's id where the turn's is right, and a decision's id that is not `DEC-<number>`. Nothing
+//! else is guessed: a result that does not say what it must is refused. Unknown keys are kept and mean
+//! nothing.
 
 mod mend;
 mod paths;
@@ -26,7 +27,7 @@ use serde_json::{Value, json};
 /// A stage of validation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Keys, types, forms.
+    /// Keys, types and forms are right.
     Schema,
     /// Run, turn, role and runtime are those of the turn.
     Assignment,
@@ -34,18 +35,18 @@ pub enum Stage {
     Artifact,
     /// The evidence supports the claim.
     Verification,
-    /// Who goes next, what is asked for, what must be said.
+    /// The next role and the requests are allowed, and nothing that must be said is missing.
     Protocol,
-    /// What was declared is what is in the workspace.
+    /// The declared changes are those in the workspace.
     ArtifactObservation,
 }
 
 impl Stage {
-    /// The stages of [`validate`], in their order.
+    /// The stages of [`validate`], in the order in which they run.
     pub(crate) const ALL: [Self; 5] =
         [Self::Schema, Self::Assignment, Self::Artifact, Self::Verification, Self::Protocol];
 
-    /// Its name in the records.
+    /// Returns the stage's name in the records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Schema => "schema",
@@ -57,7 +58,7 @@ impl Stage {
         }
     }
 
-    /// The class of its errors in the records.
+    /// Returns the class of the stage's errors in the records.
     pub fn error_class(self) -> &'static str {
         match self {
             Self::Schema => "schema_error",
@@ -101,16 +102,16 @@ pub(crate) fn wrong(fault: Fault, place: impl Into<String>, text: impl Into<Stri
     Wrong { fault, place: place.into(), text: text.into() }
 }
 
-/// What validation says of a result.
+/// The outcome of validating a result.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Validation {
     /// The stage that failed; `None` where the result is valid.
     pub stage: Option<Stage>,
-    /// What is wrong, in words; all of one stage.
+    /// What is wrong, in words; all errors are of one stage.
     pub errors: Vec<String>,
-    /// What is doubtful, and what was mended.
+    /// What is doubtful, and what was corrected.
     pub warnings: Vec<String>,
-    /// The result as it counts, mended; `None` where it is not valid.
+    /// The result with its corrections; `None` where it is not valid.
     pub turn_result: Option<Value>,
     pub(crate) wrongs: Wrongs,
 }
@@ -121,7 +122,7 @@ impl Validation {
         self.stage.is_none()
     }
 
-    /// The record: `{ok, stage, error_class, errors, warnings, turnResult}`.
+    /// Returns the record: `{ok, stage, error_class, errors, warnings, turnResult}`.
     pub fn to_value(&self) -> Value {
         json!({
             "ok": self.ok(),
@@ -139,16 +140,16 @@ impl Validation {
     }
 }
 
-/// What a result is judged by.
+/// What a result is validated against.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bench<'a> {
     pub state: &'a State,
     pub config: &'a Config,
-    /// The turn that it is to be of; `None` where no turn is active.
+    /// The turn that the result must belong to; `None` where no turn is active.
     pub turn: Option<&'a Turn>,
 }
 
-/// Judges the text of a staged file; `None` for one that is not there.
+/// Validates the text of a staged file; `text` is `None` where no file is staged.
 pub(crate) fn validate_text(text: Option<&[u8]>, bench: Bench<'_>) -> Validation {
     let Some(text) = text else {
         let text = "no result is staged";
@@ -163,7 +164,7 @@ pub(crate) fn validate_text(text: Option<&[u8]>, bench: Bench<'_>) -> Validation
     }
 }
 
-/// Judges a result.
+/// Validates a result.
 pub(crate) fn validate(result: Value, bench: Bench<'_>) -> Validation {
     let mut warnings = Vec::new();
     let Value::Object(mut result) = result else {
@@ -188,7 +189,7 @@ fn run(stage: Stage, result: &TurnResult, bench: Bench<'_>, warnings: &mut Vec<S
         Stage::Artifact => stages::artifact(result, bench),
         Stage::Verification => stages::verification(result, warnings),
         Stage::Protocol => protocol::check(result, bench, warnings),
-        // Judged at acceptance, against the workspace.
+        // Checked at acceptance, against the workspace.
         Stage::ArtifactObservation => Wrongs::new(),
     }
 }

@@ -8,7 +8,7 @@ pub(crate) const RESERVED: [&str; 4] = [
     ".agentxchain/lock.json",
 ];
 
-/// The path without `.`, `..` and doubled slashes; `None` for one that leaves the root.
+/// Returns the path without `.`, `..` and doubled slashes; `None` for one that leaves the root.
 pub(in crate::governed) fn plain(path: &str) -> Option<String> {
     if path.starts_with('/') {
         return None;
@@ -30,7 +30,7 @@ pub(crate) fn is_product(path: &str) -> bool {
     !path.starts_with(".planning/") && !path.starts_with(".agentxchain/reviews/")
 }
 
-/// The reserved file that a path names.
+/// Returns the reserved file that a path names, if it names one.
 pub(super) fn reserved(path: &str) -> Option<&'static str> {
     let path = plain(path)?;
     RESERVED.into_iter().find(|reserved| *reserved == path)

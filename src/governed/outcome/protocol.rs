@@ -1,4 +1,4 @@
-//! The last stage: who goes next, what is asked for, what must be said.
+//! The last stage of validation: who goes next, what the result requests, and what it must say.
 
 use super::super::config::Authority;
 use super::super::config::model::Route;
@@ -6,7 +6,7 @@ use super::super::json;
 use super::{Bench, Fault, TurnResult, Wrongs, wrong};
 use serde_json::Value;
 
-/// Most delegations of one turn.
+/// The most delegations of one turn.
 const DELEGATIONS_MAX: usize = 5;
 
 pub(super) fn check(result: &TurnResult, bench: Bench<'_>, warnings: &mut Vec<String>) -> Wrongs {
@@ -98,14 +98,15 @@ fn delegations(result: &TurnResult, bench: Bench<'_>, role: &str, completion: bo
     }
 }
 
-/// A review of delegated work asks for nothing while decisions that were demanded are missing.
+/// Checks that a review of delegated work requests nothing while decisions that were demanded of that work
+/// are missing.
 fn review(bench: Bench<'_>, asks: bool, wrongs: &mut Wrongs) {
     let Some(review) = bench.turn.and_then(|turn| turn.delegation_review()) else { return };
     for entry in json::list(review, "delegation_results").iter().filter_map(Value::as_object) {
         let mut made = json::texts(entry, "decision_ids");
         made.extend(json::texts(entry, "satisfied_decision_ids"));
         let required = json::texts(entry, "required_decision_ids").into_iter().find(|id| !made.contains(id));
-        // What another tool has found missing is missing.
+        // A decision that another tool has recorded as missing is missing.
         let missing = json::texts(entry, "missing_decision_ids").into_iter().next().or(required);
         if let Some(missing) = missing.filter(|_| asks) {
             let text = format!(

@@ -1,6 +1,7 @@
-//! A result as its worker wrote it: every key kept, its known parts asked by typed questions.
+//! A result as its worker wrote it: every key is kept, and typed accessors read the known parts.
 //!
-//! The questions are for a result whose schema was judged; of any other, what is not as it should be is not there.
+//! The accessors are for a result that passed the schema stage; in any other, a value of the wrong type reads
+//! as missing.
 
 use super::super::json::{self, Object};
 use super::super::records::Decision;
@@ -25,7 +26,7 @@ impl TurnResult {
         Value::Object(self.0)
     }
 
-    /// What was said under a key, as it was said.
+    /// Returns the value under a key, as the worker wrote it.
     pub(crate) fn said(&self, key: &str) -> Option<Value> {
         self.0.get(key).cloned()
     }
@@ -58,7 +59,7 @@ impl TurnResult {
         json::filled(&self.0, "proposed_next_role")
     }
 
-    /// The phase that it asks for.
+    /// Returns the phase that the result asks for.
     pub(crate) fn wants_phase(&self) -> Option<&str> {
         json::filled(&self.0, "phase_transition_request")
     }
@@ -71,12 +72,12 @@ impl TurnResult {
         json::texts(&self.0, "files_changed")
     }
 
-    /// The kind of its artifact, such as `workspace`.
+    /// Returns the kind of the result's artifact, such as `workspace`.
     pub(crate) fn artifact(&self) -> Option<&str> {
         json::text(json::object(&self.0, "artifact")?, "type")
     }
 
-    /// What it cost, in USD.
+    /// Returns what the turn cost, in USD.
     pub(crate) fn cost(&self) -> Option<f64> {
         json::object(&self.0, "cost")?.get("usd")?.as_f64()
     }
@@ -89,7 +90,7 @@ impl TurnResult {
         json::text(self.verification()?, "status")
     }
 
-    /// The commands that were run, with what they exited with.
+    /// Returns the commands that were run, with their exit codes.
     pub(crate) fn evidence(&self) -> &[Value] {
         self.verification().map_or(&[], |said| json::list(said, "machine_evidence"))
     }

@@ -1,4 +1,4 @@
-//! The first stage: keys, types, forms. If a required key is missing, only that is told.
+//! The first stage of validation: keys, types, forms. If required keys are missing, only those are reported.
 
 use super::super::json;
 use super::{Fault, Object, Wrongs, wrong};
@@ -55,7 +55,7 @@ impl Checks {
         self.demand(is_one, place, &format!("be one of {}", all.join(", ")));
     }
 
-    /// A key that may be left out or null.
+    /// Checks a key that may be left out or null.
     fn optional(&mut self, object: &Object, key: &str, place: &str, is: impl Fn(&Value) -> bool, must: &str) {
         let value = object.get(key).filter(|value| !value.is_null());
         self.demand(value.is_none_or(is), format!("{place}{key}"), must);

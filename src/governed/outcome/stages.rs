@@ -1,11 +1,11 @@
-//! The stages in the middle: whose result it is, what it may have changed, what its evidence shows.
+//! The middle stages of validation: whose result it is, what it may have changed, what its evidence shows.
 
 use super::super::config::Authority;
 use super::super::json;
 use super::{Bench, Fault, Object, TurnResult, Wrongs, paths, wrong};
 use serde_json::Value;
 
-/// Run, turn, role and runtime: each is compared where the state says what it must be.
+/// Checks run, turn, role and runtime, each where the state says what it must be.
 pub(super) fn assignment(result: &TurnResult, bench: Bench<'_>) -> Wrongs {
     let mut wrongs = Wrongs::new();
     let mut same = |key: &str, wanted: &str| {
@@ -27,7 +27,7 @@ pub(super) fn assignment(result: &TurnResult, bench: Bench<'_>) -> Wrongs {
     wrongs
 }
 
-/// What was changed is what the role may change.
+/// Checks that what was changed is what the role may change.
 pub(super) fn artifact(result: &TurnResult, bench: Bench<'_>) -> Wrongs {
     let mut wrongs = Wrongs::new();
     let role = result.role();
@@ -70,7 +70,7 @@ pub(super) fn artifact(result: &TurnResult, bench: Bench<'_>) -> Wrongs {
     wrongs
 }
 
-/// The evidence is well formed, and a pass has no command that ended otherwise than expected.
+/// Checks that the evidence is well formed, and that no command of a pass ended otherwise than expected.
 pub(super) fn verification(result: &TurnResult, warnings: &mut Vec<String>) -> Wrongs {
     let mut wrongs = Wrongs::new();
     let Some(verification) = result.verification() else { return wrongs };

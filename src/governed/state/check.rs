@@ -1,9 +1,9 @@
-//! What must hold in a state that is loaded; each breach in words.
+//! The invariants of a state that is loaded; each breach is said in words.
 
 use super::{Config, Object, RunStatus, State, json};
 use serde_json::Value;
 
-/// Every invariant that the state breaks.
+/// Returns a message for every invariant that the state breaks.
 pub(super) fn errors(state: &State, config: &Config) -> Vec<String> {
     let object = state.object();
     let mut errors = Vec::new();
@@ -29,7 +29,8 @@ pub(super) fn errors(state: &State, config: &Config) -> Vec<String> {
         Some(RunStatus::Active) => {
             demand(!has(object, "blocked_on"), "an active run must have no blocked_on")
         }
-        // Paused with nothing pending is odd, and reactivated like any other: it has to be loadable for that.
+        // Paused with nothing pending is odd, but such a run is reactivated like any other, and must be
+        // loadable for that.
         Some(RunStatus::Paused) => {}
         Some(RunStatus::Blocked) => {
             demand(json::is_filled(object.get("blocked_on")), "a blocked run must have blocked_on");
@@ -60,7 +61,8 @@ fn is_under_way(state: &State) -> bool {
     }
 }
 
-/// A phase that the configuration does not know has no gate and no roles: nothing says how it ends.
+/// True for a phase that the configuration knows, or where it has no routing. Nothing would say how any other
+/// phase ends: it has no gate and no roles.
 fn knows(config: &Config, phase: &str) -> bool {
     config.model().routing.is_empty() || config.route(phase).is_some()
 }

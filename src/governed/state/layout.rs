@@ -1,9 +1,9 @@
-//! How a state stands in its file, so that Git merges those of completed runs by itself.
+//! The layout of a state in its file, chosen so that Git merges the states of completed runs by itself.
 //!
-//! Indented, as other tools of the format write it, with `schema_version` last; where the run is completed, all of the
-//! other members in one line. Branches with a completed run each differ then in that line alone: both sides' lines,
-//! one after the other, are JSON of which every reader takes the later one. Reading is the same for all.
-//! Implements G15.
+//! A state is indented, as other tools of the format write it, with `schema_version` last; where the run is
+//! completed, all of the other members are in one line. Branches that each have a completed run then differ
+//! in that line alone, and both sides' lines, one after the other, are JSON in which the later one counts for
+//! every reader. Reading is the same for every layout. Implements G15.
 
 use super::{RunStatus, State, json};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The member that every state ends with.
 const LAST: &str = "schema_version";
 
-/// The text of the file.
+/// Returns the text of the state's file.
 pub(super) fn page(state: &State) -> String {
     let mut members = state.object().clone();
     let Some(last) = members.shift_remove(LAST) else { return json::page(&state.to_value()) };
@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(page(&bare), "{\n  \"status\": \"completed\"\n}\n");
     }
 
-    /// G15: what a union of lines makes of a completed run's state and another's is the other's.
+    /// G15: the union of the lines of a completed run's state and of another state reads as the other state.
     #[test]
     fn lines_of_both_sides_are_the_second_side() {
         for status in ["active", "completed"] {

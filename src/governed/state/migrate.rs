@@ -1,12 +1,12 @@
-//! Shapes of a state that older tools wrote, understood in memory.
+//! Shapes of a state that older tools wrote, brought into today's shape in memory.
 //!
-//! One `current_turn` instead of `active_turns`; `paused` for what is now `blocked`. A read changes no file:
-//! the next operation that changes the state writes it in the shape of today.
+//! They have one `current_turn` instead of `active_turns`, and `paused` for what is now `blocked`. A read
+//! changes no file: the next operation that changes the state writes it in today's shape.
 
 use super::{Object, json};
 use serde_json::Value;
 
-/// The state in the shape of today.
+/// Returns the state in today's shape.
 pub(super) fn migrated(mut state: Object) -> Object {
     if !state.get("active_turns").is_some_and(Value::is_object) {
         let turn = json::object(&state, "current_turn").cloned();
@@ -27,7 +27,7 @@ pub(super) fn migrated(mut state: Object) -> Object {
     state
 }
 
-/// A turn under its id, with what older ones lacked.
+/// Returns a turn with its id, and with the members that older turns lacked; `None` where it has no id.
 fn with_id(mut turn: Object) -> Option<(String, Value)> {
     let id = json::filled(&turn, "turn_id")?.to_owned();
     for (key, value) in [("attempt", json!(1)), ("assigned_sequence", json!(1)), ("status", json!("running"))]
@@ -37,7 +37,7 @@ fn with_id(mut turn: Object) -> Option<(String, Value)> {
     Some((id, Value::Object(turn)))
 }
 
-/// The reason that a blocked run must have had.
+/// Makes the reason that a blocked run must have had, from what the run waits for.
 fn inferred(waits_for: &str) -> Value {
     let category = match waits_for.split(':').next().unwrap_or_default() {
         "human" if waits_for.starts_with("human:conflict_loop:") => "conflict_loop",

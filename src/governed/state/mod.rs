@@ -1,7 +1,7 @@
 //! The governed state, `.agentxchain/state.json`, as it is on disk: every key kept, in its order.
 //!
-//! [`State`] reads and writes one JSON object through typed questions, so that what another tool put there
-//! survives. Shapes before `1.1` are understood on reading ([`migrate`]) and written back with the next
+//! [`State`] holds one JSON object and has typed accessors, so that what another tool put there survives.
+//! Shapes before `1.1` are understood on reading ([`migrate`]), and written in today's shape with the next
 //! change, never by a read. [`check`] holds the invariants that `load_state` promises.
 
 mod check;
@@ -30,7 +30,7 @@ const STATE: &str = ".agentxchain/state.json";
 pub struct State(Object);
 
 impl State {
-    /// A state from its JSON; `None` where that is no object. Nothing else is checked.
+    /// Makes a state of its JSON; `None` where that is not an object. Nothing else is checked.
     pub fn from_value(value: Value) -> Option<Self> {
         match value {
             Value::Object(object) => Some(Self(migrate::migrated(object))),
@@ -42,7 +42,7 @@ impl State {
         Self(object)
     }
 
-    /// The state of a project that has none: idle.
+    /// Makes the state of a project that has none: idle.
     pub(super) fn idle(project_id: &str, phase: &str, gates: &[&str]) -> Self {
         let gates: Object = gates.iter().map(|gate| ((*gate).to_owned(), json!("pending"))).collect();
         let state = json!({
@@ -71,99 +71,99 @@ impl State {
         Self(state.as_object().cloned().unwrap_or_default())
     }
 
-    /// The state as JSON, key by key as on disk.
+    /// Returns the state as JSON, key by key as on disk.
     pub fn to_value(&self) -> Value {
         Value::Object(self.0.clone())
     }
 
-    /// Where the run is; `None` for a status that is none of the six.
+    /// Returns the run's status; `None` for a name that is none of the six.
     pub fn status(&self) -> Option<RunStatus> {
         self.status_name().and_then(RunStatus::named)
     }
 
-    /// The name of its status, also of one that is none of ours.
+    /// Returns the name of the run's status, also one that is none of the six.
     pub(crate) fn status_name(&self) -> Option<&str> {
         json::text(&self.0, "status")
     }
 
-    /// The run, once one was initialized.
+    /// Returns the id of the run, once one was initialized.
     pub fn run_id(&self) -> Option<&str> {
         json::filled(&self.0, "run_id")
     }
 
-    /// The phase, by its name in `routing`.
+    /// Returns the phase, by its name in `routing`.
     pub fn phase(&self) -> Option<&str> {
         json::filled(&self.0, "phase")
     }
 
-    /// What a blocked or paused run waits for, such as `human:<reason>` or `human_approval:<gate>`.
+    /// Returns what a blocked or paused run waits for, such as `human:<reason>` or `human_approval:<gate>`.
     pub fn blocked_on(&self) -> Option<&str> {
         json::filled(&self.0, "blocked_on")
     }
 
-    /// Why the run is blocked: `{category, recovery, blocked_at, turn_id}`.
+    /// Returns why the run is blocked: `{category, recovery, blocked_at, turn_id}`.
     pub fn blocked_reason(&self) -> Option<&Value> {
         self.set_value("blocked_reason")
     }
 
-    /// What is left of the run's budget, in USD; `None` where it has none.
+    /// Returns what is left of the run's budget, in USD; `None` where it has none.
     pub(crate) fn budget_left(&self) -> Option<f64> {
         json::object(&self.0, "budget_status")?.get("remaining_usd")?.as_f64()
     }
 
-    /// What is reserved of the budget for a turn.
+    /// Returns what is reserved of the budget for a turn, in USD.
     pub(crate) fn reserved(&self, turn: &str) -> Option<&Value> {
         json::object(json::object(&self.0, "budget_reservations")?, turn)?.get("reserved_usd")
     }
 
-    /// What is reserved of the budget for all turns, in USD.
+    /// Returns what is reserved of the budget for all turns, in USD.
     pub(crate) fn all_reserved(&self) -> f64 {
         let all = json::object(&self.0, "budget_reservations").into_iter().flatten();
         all.filter_map(|(turn, _)| self.reserved(turn)?.as_f64()).sum()
     }
 
-    /// What the workspace was at with the last acceptance, such as `git:<commit>`.
+    /// Returns the ref of what the workspace was at with the last acceptance, such as `git:<commit>`.
     pub(crate) fn integration_ref(&self) -> Option<&Value> {
         self.0.get("accepted_integration_ref")
     }
 
-    /// What the run is blocked for, in words.
+    /// Returns why the run is blocked, in words.
     pub fn blocked_detail(&self) -> Option<&str> {
         self.blocked_reason()?.get("recovery")?.get("detail")?.as_str()
     }
 
-    /// The gates and where each is; `None` for what is no text.
+    /// Returns the gates with the status of each; `None` for a status that is not a text.
     pub fn gates(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         let all = json::object(&self.0, "phase_gate_status").into_iter().flatten();
         all.map(|(gate, status)| (gate.as_str(), status.as_str()))
     }
 
-    /// The phase transition that waits for a person.
+    /// Returns the phase transition that waits for a person.
     pub fn pending_phase_transition(&self) -> Option<PendingTransition> {
         self.record("pending_phase_transition").map(PendingTransition::from_object)
     }
 
-    /// The completion that waits for a person.
+    /// Returns the completion that waits for a person.
     pub fn pending_run_completion(&self) -> Option<PendingCompletion> {
         self.record("pending_run_completion").map(PendingCompletion::from_object)
     }
 
-    /// Who is recommended to go next.
+    /// Returns the role that is recommended to go next.
     pub fn next_recommended_role(&self) -> Option<&str> {
         json::filled(&self.0, "next_recommended_role")
     }
 
-    /// The counter that assignments and acceptances share.
+    /// Returns the counter that assignments and acceptances share.
     pub fn turn_sequence(&self) -> u64 {
         json::count(&self.0, "turn_sequence").unwrap_or(0)
     }
 
-    /// The active turn of this id.
+    /// Returns the active turn of this id.
     pub fn turn(&self, id: &str) -> Option<Turn> {
         self.turns()?.get(id)?.as_object().cloned().map(Turn::from_object)
     }
 
-    /// Any field, as on disk.
+    /// Returns any field, as on disk.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.0.get(key)
     }
@@ -172,7 +172,8 @@ impl State {
         self.0.get(key).filter(|value| !value.is_null())
     }
 
-    /// What is set there; what is no object says nothing, and is there all the same.
+    /// Returns the object under a key; `None` where the key is missing or null. A value that is not an object
+    /// counts as there, and is read as an empty one.
     fn record(&self, key: &str) -> Option<Object> {
         self.set_value(key).map(|value| value.as_object().cloned().unwrap_or_default())
     }
@@ -185,7 +186,7 @@ impl State {
         self.0.insert(key.to_owned(), value.into());
     }
 
-    /// Changes the object under a key, made one where it is none.
+    /// Changes the object under a key; a value that is not an object becomes an empty one before.
     pub(super) fn edit(&mut self, key: &str, change: impl FnOnce(&mut Object)) {
         let value = self.0.entry(key).or_insert_with(|| json!({}));
         let mut object = std::mem::take(value).as_object().cloned().unwrap_or_default();
@@ -197,7 +198,7 @@ impl State {
         json::object(&self.0, "active_turns")
     }
 
-    /// The active turns, in the order of their assignment.
+    /// Returns the active turns, in the order of their assignment.
     pub(crate) fn active_turns(&self) -> Vec<Turn> {
         let turns = self.turns().into_iter().flatten();
         turns.filter_map(|(_, turn)| turn.as_object().cloned().map(Turn::from_object)).collect()
@@ -210,55 +211,57 @@ impl State {
     }
 }
 
-/// The active turns by their ids, in the order of their assignment; what is no turn is left out.
+/// Returns the active turns by their ids, in the order of their assignment; an entry that is not an object is
+/// left out.
 pub fn get_active_turns(state: &State) -> IndexMap<String, Turn> {
     state.active_turns().into_iter().map(|turn| (turn.id().to_owned(), turn)).collect()
 }
 
-/// How many turns are active.
+/// Returns how many turns are active.
 pub fn get_active_turn_count(state: &State) -> usize {
     state.turns().map_or(0, |turns| turns.values().filter(|turn| turn.is_object()).count())
 }
 
-/// The active turn, where there is exactly one.
+/// Returns the active turn, where there is exactly one.
 pub fn get_active_turn(state: &State) -> Option<Turn> {
     let mut turns = state.active_turns();
     if turns.len() == 1 { turns.pop() } else { None }
 }
 
-/// Where a turn's result is staged, below the root: `.agentxchain/staging/<turn id>/turn-result.json`.
+/// Returns where a turn's result is staged, below the root:
+/// `.agentxchain/staging/<turn id>/turn-result.json`.
 pub fn get_turn_staging_result_path(turn_id: &str) -> PathBuf {
     PathBuf::from(format!(".agentxchain/staging/{turn_id}/turn-result.json"))
 }
 
-/// A turn's staging folder and its dispatch folder.
+/// Returns a turn's staging folder and its dispatch folder, below the root.
 pub(super) fn turn_folders(id: &str) -> [String; 2] {
     [format!(".agentxchain/staging/{id}"), dispatch_folder(id)]
 }
 
-/// The folder of a turn's dispatch bundle.
+/// Returns the folder of a turn's dispatch bundle, below the root.
 pub(crate) fn dispatch_folder(id: &str) -> String {
     format!(".agentxchain/dispatch/turns/{id}")
 }
 
-/// True for an id that is one name in a folder, so that no path made of it leaves its place.
+/// True for an id that is a plain file name, so that no path made of it leaves its folder.
 pub(super) fn is_safe_id(id: &str) -> bool {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"_-.".contains(&b);
     !id.is_empty() && !id.starts_with('.') && id.len() <= 200 && id.bytes().all(is_plain)
 }
 
-/// Loads the state and checks it, also against the configuration: a run that is under way is in one of the phases of its
-/// `routing`. Reads nothing else, and writes nothing.
+/// Loads the state and checks it, also against the configuration: a run that is under way must be in one of
+/// the phases of its `routing`. Reads nothing else, and writes nothing.
 ///
 /// # Errors
 /// [`GovernedError::NoState`] where there is none; [`GovernedError::UnreadableState`] where it is no JSON
-/// object; [`GovernedError::InvalidState`] with every invariant that it breaks. The seed answers each with
-/// null.
+/// object; [`GovernedError::InvalidState`] with every invariant that it breaks. The original tool answers
+/// null instead.
 pub fn load_state(root: &Root, config: &Config) -> Result<State, GovernedError> {
     checked(require(root)?, &root.join(STATE), config)
 }
 
-/// The state in these bytes, which are called `path` where they are wrong.
+/// Reads and checks the state in these bytes; errors call it `path`.
 ///
 /// # Errors
 /// As [`load_state`].
@@ -283,13 +286,13 @@ fn parsed(bytes: &[u8], path: &Path) -> Result<State, GovernedError> {
     }
 }
 
-/// The state as operations take it: less is asked of it than of a loaded one. `None` where there is none.
+/// Reads the state as operations take it, without the checks of [`load_state`]; `None` where there is none.
 pub(super) fn read(root: &Root) -> Result<Option<State>, GovernedError> {
     let path = root.join(STATE);
     disk::read(root, &path)?.map(|bytes| parsed(&bytes, &path)).transpose()
 }
 
-/// The state that an operation needs.
+/// Reads the state that an operation needs; without one, the operation fails.
 pub(super) fn require(root: &Root) -> Result<State, GovernedError> {
     read(root)?.ok_or_else(|| GovernedError::NoState { path: root.join(STATE) })
 }

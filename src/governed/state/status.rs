@@ -2,10 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
-/// Where a run is.
+/// The status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunStatus {
-    /// Nothing was started.
+    /// No run was started.
     Idle,
     /// Turns are assigned and accepted.
     Active,
@@ -20,11 +20,11 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// All of them.
+    /// All statuses of runs.
     pub const ALL: [Self; 6] =
         [Self::Idle, Self::Active, Self::Paused, Self::Blocked, Self::Completed, Self::Failed];
 
-    /// The name on disk.
+    /// Returns the status's name on disk.
     pub fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -47,7 +47,7 @@ impl Serialize for RunStatus {
     }
 }
 
-/// Where a turn is.
+/// The status of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TurnStatus {
     /// Assigned, as some tools write it.
@@ -64,11 +64,11 @@ pub enum TurnStatus {
     Failed,
     /// Another tool refused its result.
     FailedAcceptance,
-    /// It changed what others changed since it was assigned.
+    /// Its result changes files that other turns changed since its assignment.
     Conflicted,
-    /// Another tool's watchdog saw it not start.
+    /// Another tool's watchdog saw that its worker did not start.
     FailedStart,
-    /// Another tool's watchdog saw it stand still.
+    /// Another tool's watchdog saw that its worker stood still.
     Stalled,
 }
 
@@ -86,7 +86,7 @@ impl TurnStatus {
         Self::Stalled,
     ];
 
-    /// The name on disk.
+    /// Returns the status's name on disk.
     pub fn name(self) -> &'static str {
         match self {
             Self::Assigned => "assigned",

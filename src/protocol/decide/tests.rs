@@ -1,4 +1,4 @@
-//! What is done about a head, fact by fact.
+//! What is decided about a head, fact by fact.
 
 use super::*;
 use crate::protocol::message::{Message, Trailer};
@@ -125,7 +125,8 @@ fn idle(event: &Event, policy: Policy<'_>) -> Idle {
     }
 }
 
-/// K47: all that lead where the oldest leads, in the order of their ids, whatever their kinds.
+/// K47: all messages that bring the same state as the oldest are taken, in the order of their ids, whatever
+/// their kinds.
 #[test]
 fn what_waits_for_a_receptive_head_is_delivered_before_its_own_state() {
     let head = [("dwp-state", "build"), ("dwp-accepts", "message=rework handoff=rework interrupt=stop")];
@@ -148,7 +149,8 @@ fn what_waits_for_a_receptive_head_is_delivered_before_its_own_state() {
     assert_eq!(judged(&many), deliver("rework", &(0..64).collect::<Vec<_>>()));
 }
 
-/// K47: neither a lease nor what was brought already is delivered to, and `aynig` heads take nothing.
+/// K47: nothing is delivered to a lease, nor to a head whose command has yet to hear what was brought before,
+/// and `aynig` heads accept nothing.
 #[test]
 fn a_head_that_has_to_be_heard_first_is_not_delivered_to() {
     let waiting = waiting(&[(1, "message")]);
@@ -165,7 +167,7 @@ fn a_head_that_has_to_be_heard_first_is_not_delivered_to() {
     assert!(matches!(judge(&aynig, Some(1), None, 2, p), Decision::Dispatch { .. }));
 }
 
-/// K49a: only the answer to the head's own question.
+/// K49a: only the answer to the head's own question is delivered.
 #[test]
 fn a_stale_answer_is_not_delivered() {
     let accepts = ("dwp-accepts", "answer=go");
@@ -216,7 +218,8 @@ fn what_holds_a_head_is_judged_in_its_order() {
     );
 }
 
-/// K50: no pause holds what rests, and a dead lease is recovered whatever is paused.
+/// K50: a pause holds no head for which nothing would be done, and an expired lease is recovered even on a
+/// paused branch.
 #[test]
 fn a_pause_holds_what_would_go_on_and_nothing_else() {
     let paused = Paused { id: id(1), holder: Holder::Run("r".into()), reason: String::new() };

@@ -1,4 +1,5 @@
-//! Until when a declared state is not to be dispatched: a moment, or a time from now on.
+//! The moment before which a declared state is not dispatched: a point in time, or a time span after the
+//! outcome.
 //!
 //! Implements K51 (declaring).
 
@@ -7,16 +8,16 @@ use crate::protocol::waits::parse_time;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-/// When the declared state may be dispatched first.
+/// The earliest moment at which the declared state may be dispatched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotBefore {
     /// At this moment, in seconds since 1970.
     At(i64),
-    /// So many seconds after the outcome is written.
+    /// This many seconds after the outcome is written.
     In(u64),
 }
 
-/// A longer wait is taken for a mistake, in seconds: ten years.
+/// Longest wait, in seconds: ten years. A longer one is taken for a mistake.
 const WAIT_MAX: u64 = 10 * 366 * 24 * 3600;
 
 const WANT: &str = "'+' and a duration of at most ten years as in \"+15m\", seconds since 1970, or a moment as in \
@@ -35,21 +36,21 @@ impl NotBefore {
         read.map(Some).ok_or(Invalid::Type { field: "not_before", want: WANT })
     }
 
-    /// Reads a moment, or `+` and a duration as it is written everywhere: `+90`, `+15m`, `+1h 30m`.
+    /// Reads a moment, or `+` and a duration as everywhere in this program: `+90`, `+15m`, `+1h 30m`.
     pub fn read(text: &str) -> Option<Self> {
         let Some(wait) = text.strip_prefix('+') else { return parse_time(text).map(NotBefore::At) };
         let seconds = match wait.parse::<u64>() {
             Ok(seconds) => seconds,
             Err(_) => {
                 let wait = humantime::parse_duration(wait).ok()?;
-                // Never earlier than was said.
+                // Rounded up, so that the moment is never earlier than was said.
                 wait.checked_add(Duration::from_nanos(999_999_999))?.as_secs()
             }
         };
         (seconds <= WAIT_MAX).then_some(NotBefore::In(seconds))
     }
 
-    /// The moment, in seconds since 1970, where it is `now`.
+    /// Returns the moment in seconds since 1970, if the outcome is written at `now`.
     pub fn from(self, now: i64) -> i64 {
         match self {
             NotBefore::At(at) => at,

@@ -1,32 +1,32 @@
-//! What of a slot an outcome takes, where the command says it: paths past every rule for ignoring, and whether
-//! the rest is taken too. Implements K19, K25.
+//! What an outcome takes from a slot, where the command says so: paths that are taken even if they are
+//! ignored, and whether the rest is taken too. Implements K19, K25.
 
 use super::Invalid;
 use serde_json::{Map, Value};
 
-/// What becomes of what else is in the slot.
+/// What becomes of everything else in the slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rest {
-    /// As `aynig.stage` says.
+    /// The setting `aynig.stage` decides.
     #[default]
     AsConfigured,
-    /// All of it that is not ignored is taken.
+    /// Everything that is not ignored is taken.
     All,
-    /// None of it is on the branch, commits included: it is kept as an attempt.
+    /// Nothing of it comes onto the branch, commits included: it is kept as an attempt.
     Kept,
 }
 
-/// What an outcome takes.
+/// What an outcome takes from its slot.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Take {
-    /// Files and folders, below the slot, that are taken as they are, ignored or not.
+    /// Files and folders, relative to the slot, that are taken as they are, ignored or not.
     pub paths: Vec<String>,
-    /// What else is.
+    /// What becomes of everything else.
     pub rest: Rest,
 }
 
 const WANT: &str = "an object of 'paths', a list of paths in the worktree, and 'rest', 'all' or 'kept'";
-/// Most paths.
+/// Most paths that a declaration may name.
 const PATHS_MAX: usize = 1000;
 
 impl Take {
@@ -72,8 +72,7 @@ impl Take {
     }
 }
 
-/// True for a path that Git could have in a tree.
-/// True for a path that names something in the slot, and nothing of Git's own.
+/// True for a path that names something in the slot that Git could have in a tree, and nothing of Git's own.
 pub(crate) fn is_inside(path: &str) -> bool {
     let is_name = |part: &str| !matches!(part, "" | "." | "..") && !part.eq_ignore_ascii_case(".git");
     !path.contains('\0') && path.split('/').all(is_name)

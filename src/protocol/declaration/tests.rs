@@ -1,4 +1,4 @@
-//! K19: what a line or a result file has to say, and what is said of one that is no declaration.
+//! K19: what a line or a result file has to say, and the reason that is reported where it is no declaration.
 
 use super::*;
 
@@ -129,7 +129,7 @@ fn a_declaration_has_at_most_16_mib() {
     assert_eq!(said, "the line has 16777217 bytes, more than 16 MiB");
 }
 
-/// K20: the state, what the runner says of its run, and then what was declared.
+/// K20: first the state, then the runner's own trailers, then those that were declared.
 #[test]
 fn an_outcome_tells_the_runners_trailers_before_the_declared_ones() {
     let own = [Trailer::new("aynig-hop", "2")];
@@ -149,8 +149,8 @@ fn what_is_printed_as_json_is_read_back() {
     assert_eq!(review().to_json(), r#"{"state":"review","subject":"chore: set review"}"#);
 }
 
-/// K10, K19, K47: those of the dialect that the runner does not manage, that are not said of one head alone, and that
-/// can be written again.
+/// K10, K19, K47: the trailers of the dialect travel that the runner does not manage, that do not concern one
+/// head alone, and that can be written again.
 #[test]
 fn only_a_workflows_own_trailers_travel() {
     let all = [

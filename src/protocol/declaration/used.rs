@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 const WANT: &str = "an object of 'input_tokens' and 'output_tokens', whole numbers, 'cost_usd', a decimal number \
                     from 0 on, 'model' and 'provider', strings";
 
-/// The usage that a declaration states; `None` where it states none.
+/// Returns the usage that a declaration states; `None` where it states none.
 pub(super) fn used(value: Option<&Value>) -> Result<Option<Usage>, Invalid> {
     let wrong = || Invalid::Type { field: "usage", want: WANT };
     match value {
@@ -19,7 +19,7 @@ pub(super) fn used(value: Option<&Value>) -> Result<Option<Usage>, Invalid> {
     }
 }
 
-/// Reads these fields; `None` where one has another type or no such value.
+/// Reads usage from these fields; `None` where a field has another type, or a value that it can't have.
 pub fn read(fields: &Map<String, Value>) -> Option<Usage> {
     let tokens = |field: &str| match fields.get(field) {
         None | Some(Value::Null) => Some(0),
@@ -49,13 +49,13 @@ pub fn read(fields: &Map<String, Value>) -> Option<Usage> {
     })
 }
 
-/// The same fields again.
+/// Writes usage back as the field that [`used`] reads.
 pub(super) fn put(usage: &Usage, fields: &mut Map<String, Value>) {
     let mut used = Map::new();
     used.insert("input_tokens".into(), usage.input.into());
     used.insert("output_tokens".into(), usage.output.into());
     if let Some(cost) = usage.cost {
-        // As text: no reader makes a binary fraction of it.
+        // As text, so that no reader turns it into a binary fraction.
         used.insert("cost_usd".into(), cost.to_string().into());
     }
     for (field, name) in [("model", &usage.model), ("provider", &usage.provider)] {

@@ -56,7 +56,8 @@ fn a_trailer_never_overwrites_what_exists() {
     assert_eq!(told.reserved, ["MY_KEY"]);
 }
 
-/// K15, S27: where no configuration lets them through, only the contract's own become variables, and reserved names never.
+/// K15, S27: unless the configuration allows more, only the contract's own names become variables; reserved
+/// ones never do.
 #[test]
 fn only_wanted_names_become_bare_variables() {
     let trigger = message(&[("dwp-ticket", "1"), ("vpath", "2"), ("ticket", "3"), ("path", "4")], "");
@@ -69,7 +70,7 @@ fn only_wanted_names_become_bare_variables() {
     }
 }
 
-/// K15: no shell can name such a variable.
+/// K15: no shell can name a variable that begins with a digit.
 #[test]
 fn a_name_that_begins_with_a_digit_is_no_variable() {
     let told = trailer_variables(&message(&[("2nd", "x"), ("second", "y")], ""), &|_| true, &|_| false);
@@ -78,7 +79,7 @@ fn a_name_that_begins_with_a_digit_is_no_variable() {
     assert_eq!(told.variables["SECOND"], b"y");
 }
 
-/// K15: what the contract tells a command itself comes from no trailer.
+/// K15: a variable that the contract itself gives a command never comes from a trailer.
 #[test]
 fn names_of_the_contract_and_of_each_kind_of_list_are_reserved() {
     for name in [
@@ -104,7 +105,8 @@ fn names_of_the_contract_and_of_each_kind_of_list_are_reserved() {
     }
 }
 
-/// K15: how to reach a network, where configuration is and what to trace; nothing that names a repository.
+/// K15: those that say how to reach a network, where configuration is and what to trace; none that names a
+/// repository.
 #[test]
 fn of_gits_variables_a_command_inherits_the_network_the_configuration_and_the_trace() {
     for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_CONFIG_COUNT", "GIT_EXEC_PATH", "AYNIG", "AYNIG_RUN_ID"] {
@@ -123,7 +125,7 @@ fn of_gits_variables_a_command_inherits_the_network_the_configuration_and_the_tr
     }
 }
 
-/// K15: Linux takes a variable of 128 KiB, with its name, the `=` and its end.
+/// K15: Linux takes a variable of 128 KiB, including its name, the `=` and the terminator.
 #[test]
 fn a_body_is_whole_where_one_variable_can_hold_it() {
     let room = 131_072 - "AYNIG_BODY=".len() - 1;
@@ -138,14 +140,14 @@ fn a_body_is_whole_where_one_variable_can_hold_it() {
 /// K15.
 #[test]
 fn a_body_is_cut_at_a_character_or_at_a_nul() {
-    // Of three bytes each, none of which ends where the room does.
+    // Characters of three bytes each, none of which ends where the room ends.
     let told = trailer_variables(&message(&[], &"€".repeat(50_000)), &|_| true, &|_| false);
     assert_eq!(told.variables["BODY"], "€".repeat(43_686).into_bytes());
     assert_eq!(told.variables["AYNIG_BODY_TRUNCATED"], b"1");
     let told = trailer_variables(&message(&[], "ab\0c"), &|_| true, &|_| false);
     assert_eq!(told.variables["BODY"], b"ab");
     assert_eq!(told.variables["AYNIG_BODY_TRUNCATED"], b"1");
-    // No character begins anywhere.
+    // Bytes of which none begins a character.
     let body = vec![0x80; 200_000];
     let told = trailer_variables(&Message { body, ..Message::default() }, &|_| true, &|_| false);
     assert_eq!(told.variables["BODY"], b"");
@@ -174,7 +176,7 @@ fn a_trailer_has_the_128_kib_of_one_variable() {
     assert_eq!(left_out(room + 1), ["KEY"]);
 }
 
-/// K15: 512 KiB, counted as the kernel counts them; what was left out takes no room.
+/// K15: 512 KiB, counted as the kernel counts them; a value that was left out takes no room.
 #[test]
 fn all_trailers_together_have_512_kib() {
     let told = |last: usize| {

@@ -1,4 +1,4 @@
-//! What is sent and what is read of it, and what of foreign refs and commits is refused.
+//! How messages are written and read, and how foreign refs and commits are refused.
 
 use super::*;
 use proptest::prelude::*;
@@ -37,7 +37,7 @@ fn a_kind_is_one_lower_case_word() {
     }
 }
 
-/// K46: a person may say the id; nothing else than an id is one.
+/// K46: a sender may choose the id, which must have exactly the form of one.
 #[test]
 fn an_id_is_read_as_it_is_written_and_no_other_text_is_one() {
     let text = "0192f0a0-1234-7abc-8def-0123456789ab";
@@ -75,7 +75,7 @@ fn each_id_of_a_sender_sorts_after_the_one_before() {
     assert!(next > full && next.millis() == 6);
 }
 
-/// K46, K49a: what is made from the same twice has the same id, and what is made from other parts another.
+/// K46, K49a: equal sources and parts give the same id, and others another one.
 #[test]
 fn a_derived_id_is_its_sources_and_no_others() {
     let one = derived_id(7, &[b"a", b"bc"]);
@@ -88,7 +88,7 @@ fn a_derived_id_is_its_sources_and_no_others() {
     assert_eq!(answer_id(id(5)).millis(), 5);
 }
 
-/// K46, K46a: deeper names are other branches'.
+/// K46, K46a: a deeper name belongs to another branch.
 #[test]
 fn a_waiting_messages_name_says_branch_kind_and_id() {
     let kind = Kind::new("handoff").unwrap();
@@ -115,7 +115,7 @@ fn a_waiting_messages_name_says_branch_kind_and_id() {
     assert_eq!(parse_id_ref(ASKED, &heard), None);
 }
 
-/// K46: what was sent is what is read, and a text adds no trailer.
+/// K46: a message reads back as it was sent, and a text adds no trailer.
 #[test]
 fn a_letter_reads_as_it_was_written() {
     let text = letter();
@@ -138,7 +138,7 @@ fn an_answer_names_its_question_and_its_choice() {
     assert_eq!(Letter::read(&none, &[]), Err(BadLetter::Question));
 }
 
-/// K46, K4a, K9: what an enemy writes is bounded, and sets nothing that a runner sets.
+/// K46, K4a, K9: what an attacker writes is bounded, and sets no trailer that is a runner's.
 #[test]
 fn a_foreign_letter_is_refused_or_read_without_what_its_sender_may_not_say() {
     let good = letter().message().unwrap();

@@ -1,9 +1,10 @@
-//! What must hold of a branch's history whatever happened, judged from commits and accepted moves alone.
+//! What must hold of a branch's history whatever happened, judged only from commits and accepted moves.
 //!
-//! Give it the moves that a ref made, in order, as the repository that holds it accepted them (its reflog
-//! says), and the commits they name. It knows nothing of runners, clocks or crashes: a history that two
-//! executors made, or that lost work, shows it. Where the moves were not kept, the commits alone are judged
-//! ([`check_line`]), or a reflog ([`check_log`]). Judges promise 1 of the contract, K8, K10, K20-K24, K27.
+//! [`check`] takes the moves that a ref made, in the order in which the repository that holds the ref
+//! accepted them (as its reflog says), and the commits that they name. The judge knows nothing of runners,
+//! clocks or crashes: a trigger that was executed twice, or work that was lost, shows in the history. Where
+//! the moves were not kept, the commits alone are judged ([`check_line`]), or a reflog ([`check_log`]).
+//! Judges promise 1 of the contract, K8, K10, K20-K24, K27.
 
 mod log;
 
@@ -15,46 +16,48 @@ pub use log::{Logged, check_line, check_log, line};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
-/// A commit, as far as it counts here.
+/// A commit, as far as the judge needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
     /// Its parents, first parent first.
     pub parents: Vec<ObjectId>,
-    /// Its message.
+    /// Its raw message.
     pub message: Vec<u8>,
 }
 
 /// One accepted move of one branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
-    /// What the branch held before; `None`: it was made.
+    /// What the branch held before; `None` where the move made the branch.
     pub old: Option<ObjectId>,
-    /// What it holds since; `None`: it was deleted.
+    /// What the branch holds since; `None` where the move deleted the branch.
     pub new: Option<ObjectId>,
 }
 
-/// What a history did that it must not.
+/// A rule that a history broke.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Violation {
-    /// V1: a trigger got more leases than it was the head.
+    /// V1: a trigger was leased more often than it was the head.
     SecondLease(String),
-    /// V2: a run ended twice.
+    /// V2: a run ended twice, or its finished outcome was landed twice.
     SecondEnd(String),
     /// V3: a run wrote after it was declared stalled.
     WroteAfterStalled(String),
-    /// V4: a commit of a run stands on something other than what it replaced.
+    /// V4: a run's first lease answers another trigger than the commit that the lease replaced.
     ForeignParent(ObjectId),
-    /// V4: an outcome or a renewal that does not stand on its run's own lease.
+    /// V4: a renewal, an outcome or a recovery does not stand on its run's own lease, or a landing not on the
+    /// run's stall.
     NoLeaseBelow(ObjectId),
     /// V5: a runner's move dropped a commit that had been accepted.
     Dropped(ObjectId),
     /// V6: a runner made a branch.
     MadeBranch(ObjectId),
-    /// V7: a runner's commit does not tell its whole story, or not the truth.
+    /// V7: a runner's commit does not name its trigger and origin state, so its story can't be read.
     Unreadable(ObjectId),
-    /// The moves do not follow from one another: something was accepted that is not in them.
+    /// A move does not begin where the one before it ended: something was accepted that is not among the
+    /// moves.
     Gap(ObjectId),
-    /// A commit that a move names is not there.
+    /// A commit that a move names is missing.
     Missing(ObjectId),
 }
 
@@ -81,13 +84,13 @@ enum Role {
     Lease { run: String, trigger: ObjectId },
     /// Another lease of the same run: a renewal.
     Renewal { run: String },
-    /// The end of a run, by itself.
+    /// The end of a run, written by the run itself.
     Outcome { run: String },
-    /// The end of a run, by another runner.
+    /// The end of a run, written by another runner.
     Recovery { run: String },
     /// A stalled run's finished outcome, which a person brought to the branch (K28).
     Landing { run: String },
-    /// Anything else: a person's.
+    /// Anything else, such as a person's commit.
     Other,
 }
 
@@ -192,9 +195,9 @@ impl<'a> Judge<'a> {
         let Some(run) = event.run_id().map(str::to_owned) else { return Role::Other };
         let trigger = match (event.trigger(), event.origin_state()) {
             (Some(trigger), Some(_)) => trigger,
-            // A command that writes its own may leave these out (K29).
+            // A command that writes its own commits may leave these trailers out (K29).
             _ if event.dialect.writer() == Writer::Command => return Role::Other,
-            // So may one that commits its outcome by hand, and names its run alone (K22).
+            // So may a command that commits its outcome by hand and names only its run (K22).
             (None, None) if !event.is_working() => return Role::Outcome { run },
             _ => {
                 self.found.push(Violation::Unreadable(id));
@@ -235,8 +238,8 @@ impl<'a> Judge<'a> {
         self.landed.push((run, by));
     }
 
-    /// The branch was taken back to an older commit of its own: no runner does that, each of its commits is new.
-    /// Whatever ended since then has not.
+    /// Handles a move of the branch back to an older commit of its own, which no runner makes: each of its
+    /// commits is new. A run that ended above that commit counts as not ended.
     fn rewind(&mut self, to: ObjectId) {
         let below = |list: &[(String, ObjectId)]| {
             list.iter().filter(|(_, by)| self.descends(to, *by)).cloned().collect()
@@ -245,14 +248,14 @@ impl<'a> Judge<'a> {
         (self.ended, self.stalled, self.landed) = (ended, stalled, landed);
     }
 
-    /// What it replaced is a lease of the run, or stands on one.
+    /// Demands that the replaced commit `old` is a lease of the run, or stands on one.
     fn needs_lease(&mut self, new: ObjectId, old: ObjectId, run: &str) {
         if !self.stands_on(old, |event| event.is_working() && event.run_id() == Some(run)) {
             self.found.push(Violation::NoLeaseBelow(new));
         }
     }
 
-    /// True where the newest state event at or below `at` is such a one.
+    /// True where the newest state event at or below `at` satisfies `is`.
     fn stands_on(&self, at: ObjectId, is: impl Fn(&Event) -> bool) -> bool {
         let mut at = Some(at);
         while let Some(commit) = at.and_then(|id| self.commits.get(&id)) {

@@ -1,4 +1,4 @@
-//! The judge itself, on forged histories: one for each violation.
+//! Tests of the judge itself, on forged histories: one for each violation.
 
 use super::*;
 
@@ -68,7 +68,7 @@ fn a_rewind_to_a_commit_of_a_run_is_no_violation() {
     let mut h = good();
     h.go(3, 4).go(4, 2);
     assert_eq!(h.found(), []);
-    // The lease is the head again, and ends once more; and a third time, which is one too many.
+    // The lease is the head again, and its run ends once more. A third end is one too many.
     h.recovery(7, 2, "r").go(2, 7);
     assert_eq!(h.found(), []);
     h.recovery(8, 7, "r").go(7, 8);
@@ -77,7 +77,7 @@ fn a_rewind_to_a_commit_of_a_run_is_no_violation() {
     let mut h = good();
     h.go(3, 4).go(4, 3).go(3, 4);
     assert_eq!(h.found(), []);
-    // The end that is still below counts.
+    // An end that is still below the head counts.
     let mut h = good();
     h.go(3, 4).commit(5, 4, "").go(4, 5).go(5, 4).of_run(9, 4, "done", "r", 1).go(4, 9);
     assert!(h.found().contains(&Violation::SecondEnd("r".into())), "{:?}", h.found());
@@ -186,13 +186,14 @@ fn log(lines: &[(u8, bool)]) -> Vec<Logged> {
 fn a_good_reflog_has_no_violation() {
     let h = good();
     assert_eq!(check_log(&log(&[(0, false), (1, false), (2, true), (3, true), (4, true)]), &h.commits), []);
-    // A fetch brought the run as a whole; what lies below the first line counts too.
+    // A fetch brought the run as a whole; the commits below the first line count too.
     assert_eq!(check_log(&log(&[(1, false), (4, false)]), &h.commits), []);
     assert_eq!(check_log(&log(&[(4, false)]), &h.commits), []);
     let mut h = good();
     h.of_run(6, 1, "working", "s", 1);
     assert_eq!(check_log(&log(&[(3, true), (1, false), (6, true)]), &h.commits), [], "a rewind");
-    // Elsewhere, to a branch that is at another run of the trigger, and a merge of what was there.
+    // To another line of history, with another run of the trigger, and to a merge of that with what was
+    // there.
     h.commit(5, 6, "");
     h.commits.get_mut(&id(5)).unwrap().parents.push(id(3));
     assert_eq!(check_log(&log(&[(3, true), (6, false)]), &h.commits), [], "a reset");
@@ -205,12 +206,12 @@ fn a_good_reflog_has_no_violation() {
 fn a_reflog_tells_what_the_commits_do_not() {
     let mut h = good();
     h.of_run(6, 1, "working", "s", 1);
-    // The same move by this tool: it dropped 2 and 3 without a rewind, for a second lease of 1.
+    // The same move, made by this tool: it dropped 2 and 3 without a rewind, for a second lease of 1.
     let dropped = check_log(&log(&[(1, false), (2, true), (3, true), (6, true)]), &h.commits);
     assert!(dropped.contains(&Violation::Dropped(id(6))), "{dropped:?}");
     assert!(dropped.contains(&Violation::ForeignParent(id(6))), "{dropped:?}");
     assert_eq!(check_line(id(6), &h.commits), []);
-    // What is wrong before a person's move elsewhere is told as well.
+    // What is wrong before a person's move elsewhere is reported as well.
     h.of_run(7, 4, "done", "r", 1);
     let twice = check_log(&log(&[(4, true), (7, true), (6, false)]), &h.commits);
     assert_eq!(twice, [Violation::SecondEnd("r".into()), Violation::NoLeaseBelow(id(7))]);
@@ -226,7 +227,7 @@ fn a_second_end_within_one_move_is_found() {
     assert_eq!(check_log(&log(&[(1, false), (2, true), (7, true)]), &h.commits), found);
 }
 
-/// An end that a runner dropped has been, and what it dropped is told once.
+/// An end that a runner dropped still counts, and the drop is reported once.
 #[test]
 fn a_run_whose_end_was_dropped_has_ended() {
     let mut h = good();
@@ -267,7 +268,7 @@ fn work_between_two_heartbeats_is_no_lease_of_its_own() {
     h.commit(0, 99, "").commit(1, 0, "aynig-state: fetch\n").commit(2, 1, &lease).commit(3, 2, "part one\n");
     h.commit(4, 3, &lease).go(0, 1).go(1, 2).go(2, 3).go(3, 4);
     assert_eq!(h.found(), []);
-    // On a person's event it is another run's.
+    // On a person's event it is the lease of another run.
     h.commit(5, 4, "aynig-state: other\n").commit(6, 5, &lease).go(4, 5).go(5, 6);
     assert_eq!(h.found(), [Violation::ForeignParent(id(6))]);
 }

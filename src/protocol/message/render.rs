@@ -7,8 +7,7 @@
 //! one line is meant, a scissors line that would cut the rest off, and, only in a message without
 //! trailers, a body whose end would be read as some.
 //!
-//! Blanks around subject and values are dropped by the constructors; one that is there nevertheless
-//! is refused here.
+//! The constructors drop blanks around subject and values; `render` refuses any that are there nevertheless.
 
 use std::fmt;
 
@@ -127,8 +126,8 @@ impl fmt::Display for RenderError {
 impl std::error::Error for RenderError {}
 
 impl Message {
-    /// The bytes of this message, ending in a line feed; `parse` and Git read them as this message
-    /// (K2), or it is refused.
+    /// Returns the bytes of this message, ending in a line feed. `parse` and Git read them back as this
+    /// message, or it is refused (K2).
     pub fn render(&self) -> Result<Vec<u8>, RenderError> {
         check_subject(&self.subject)?;
         check_text(&self.body, || Part::Body)?;
@@ -161,7 +160,7 @@ impl Message {
         raw
     }
 
-    /// Names the reason for which `raw`, written from this message, reads otherwise.
+    /// Returns the reason for which `raw`, written from this message, reads otherwise.
     fn why_changed(&self, raw: &[u8]) -> RenderError {
         let cut = trailers::scissors(raw);
         if cut == 0 {
@@ -205,7 +204,7 @@ fn check_subject(subject: &[u8]) -> Result<(), RenderError> {
 }
 
 impl Trailer {
-    /// True where the trailer can be written, so that it is read as it was meant.
+    /// True where the trailer can be written so that it is read back as it was meant.
     pub fn is_writable(&self) -> bool {
         check_trailer(self).is_ok()
     }

@@ -104,7 +104,7 @@ fn a_dashed_line_divides_nothing() {
 fn a_conflicts_list_is_no_block_and_stays_in_the_body() {
     let raw = "s\n\nbody\n\nk: v\n\nConflicts:\n\ta\n\tb\n";
     assert_eq!(read(raw), message("s", "body\n\nConflicts:\n\ta\n\tb", &[("k", "v")]));
-    // Nor with what else Git ignores after it.
+    // The block does not take in anything else that Git ignores after it, either.
     let raw = "s\n\nk: v\n\nConflicts:\n\ta\n# c\n\n# d\n";
     assert_eq!(read(raw), message("s", "Conflicts:\n\ta\n# c\n\n# d", &[("k", "v")]));
 }

@@ -86,7 +86,7 @@ fn log_end(text: &[u8]) -> usize {
                 ignored_from = Some(at);
             }
         } else if in_conflicts && line[0] == b'\t' {
-            // A path of the list; without an open run it opens none.
+            // A path of the list. Where no run is open, the path opens none.
         } else if ignored_from.take().is_some() {
             // Only a run that was open closes the list: a list at position 0 stays open.
             in_conflicts = false;
@@ -135,13 +135,14 @@ impl Paragraph {
         self.inked = true;
     }
 
-    /// Asked of one that is inked: what is no prose there is a trailer.
+    /// True where the paragraph is a trailer block. It must be inked: a counted line that is no prose is then
+    /// a trailer.
     fn is_block(&self) -> bool {
         self.prose == 0 || self.generated && self.trailers * 3 >= self.prose
     }
 }
 
-/// The bytes of the trailer block; empty, at the end of what Git looks at, when there is none.
+/// Returns the bytes of the trailer block; empty, at the end of what Git looks at, when there is none.
 fn block(text: &[u8]) -> Range<usize> {
     let end = log_end(text);
     let mut last: Option<Paragraph> = None;
@@ -170,7 +171,7 @@ fn block(text: &[u8]) -> Range<usize> {
     }
 }
 
-/// The trailer block's bytes and its trailers.
+/// Returns the trailer block's bytes and its trailers.
 pub(super) fn read(text: &[u8]) -> (Range<usize>, Vec<Trailer>) {
     let block = block(text);
     let mut trailers = Vec::new();
@@ -200,13 +201,13 @@ struct Open {
 
 impl Open {
     fn close(self, text: &[u8]) -> Trailer {
-        // A key is ASCII by `separator`, so nothing is replaced here.
+        // A key is ASCII by `separator`, so the conversion replaces nothing.
         let key = String::from_utf8_lossy(trim(&text[self.key])).into_owned();
         Trailer { key, value: unfold(trim(&text[self.value])) }
     }
 }
 
-/// The value on one line: each line break, and all white space after it, is one space.
+/// Returns the value on one line: each line break, and all white space after it, becomes one space.
 fn unfold(value: &[u8]) -> Vec<u8> {
     let mut unfolded = Vec::with_capacity(value.len());
     let mut after_break = false;

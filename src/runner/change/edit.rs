@@ -1,8 +1,9 @@
-//! A change to a branch's files by hand, as one commit that names what comes next.
+//! A change to a branch's files by hand, as one commit that names the next state.
 //!
-//! The files are those of the head, in a slot, as a command would find them; no working tree of a user's is used.
-//! What the change leaves there becomes one commit on that head by one compare-and-swap: two who change the
-//! same head cannot both succeed. Nothing is kept of a change that failed. Implements K9 (by hand), K25, K28.
+//! The files are those of the head, in a slot, as a command would find them; no working tree of the user's is
+//! used. What the change leaves in the slot becomes one commit on that head by one compare-and-swap: of two
+//! processes that change the same head only one succeeds. Nothing is kept of a change that failed. Implements
+//! K9 (by hand), K25, K28.
 
 use super::super::report::Report;
 use super::super::{Runner, RunnerError, Tip};
@@ -15,14 +16,14 @@ use crate::store::slots::harvest::{HarvestError, Stage};
 use std::path::Path;
 
 impl Runner<'_> {
-    /// Lets `make` change the files of a branch's head in the folder that it is given; what it says comes
-    /// next is written with them. The inner error is `make`'s own, and nothing was written then. A local
-    /// branch that is not there is made at HEAD where `may_create`.
+    /// Lets `make` change the files of a branch's head in the folder that it is given, and writes them
+    /// together with the state that `make` returns. The inner error is `make`'s own; then nothing was
+    /// written. A local branch that does not exist is created at HEAD if `may_create`.
     ///
     /// # Errors
     /// [`ChangeError::NoBranch`], [`ChangeError::Leased`], [`ChangeError::Raced`] where the head moved
-    /// meanwhile, [`ChangeError::Blocked`] where something is in a checkout's way,
-    /// [`ChangeError::Slot`] where no slot is free or what was left can't be a commit.
+    /// meanwhile, [`ChangeError::Blocked`] where something is in a checkout's way, [`ChangeError::Slot`]
+    /// where no slot is free or what `make` left can't be a commit.
     pub fn edit<E>(
         &self,
         branch: &RefName,
@@ -53,7 +54,8 @@ impl Runner<'_> {
         })?;
         found.tree = slot.with_paths(self.repo, found.tree, &next.take.paths)?;
         let dialect = Dialect::Dwp;
-        // Two processes that make the same change in the same second don't write the same commit.
+        // Makes the commit unique: otherwise two processes that make the same change in the same second would
+        // write the same commit, and both believe that they won.
         let own = [dialect.trailer(RECOVERY_ID, uuid::Uuid::new_v4())];
         let commit = self.write_declared(branch, &next.message(dialect, &own), found.tree, vec![tip.id()])?;
         slot.sync(self.repo)?;
@@ -70,17 +72,19 @@ impl Runner<'_> {
         Ok(Ok(Written { created, notes, ..written(branch, commit, &next.state) }))
     }
 
-    /// The commit that a new branch begins at.
+    /// Returns the commit that a new branch begins at.
     fn head_of(&self, branch: &RefName) -> Result<Tip, ChangeError> {
         let head = self.repo.git.rev_parse(&self.repo.git_dir, "HEAD^{commit}");
         Ok(self.store.read_commit(head.map_err(|_| ChangeError::Unborn(branch.clone()))?)?.into())
     }
 
-    /// The configuration file of this name that the commands of a branch go by: that of the ref that they
-    /// are taken from, or the branch's own where those are trusted. `None`: there is none.
+    /// Returns the configuration file of this name that counts for the commands of a branch: from the ref
+    /// that commands are taken from, or from the branch itself where its own commands are trusted. `None` if
+    /// there is none.
     ///
     /// # Errors
-    /// Whatever reading the ref or its tree fails with; a ref that is not there is [`ChangeError::NoBranch`].
+    /// Whatever reading the ref or its tree fails with; a ref that does not exist is
+    /// [`ChangeError::NoBranch`].
     pub fn trusted_file(&self, branch: &RefName, name: &str) -> Result<Option<Vec<u8>>, ChangeError> {
         use super::super::settings::CommandsFrom;
         let from = match &self.settings.commands_from {

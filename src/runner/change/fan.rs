@@ -1,12 +1,17 @@
-//! `fan` and `choose`: several branches answer one trigger, and one of them goes on for all.
+//! `fan` and `choose`: several branches answer one trigger, and the branch goes on with one of them.
 //!
-//! The attempts are made with the event that names them, in one transaction; where a kill came between two of its moves
-//! the branch names what is missing, and `fan` once more makes that. The attempts' first commits are its parents: none is
-//! lost meanwhile. A choice ends all attempts that rest in one transaction, so that of two choices one is made and the
-//! other changes nothing; then those that run, and only then the branch goes on: what the chosen one asks for is asked of
-//! one branch, and after a kill the branch is fanned still, whose attempts say that a choice has ended them, and can be
-//! chosen. Nothing of them is removed. What a branch names is its attempt only where the branch of that name began as one:
-//! who may push writes any list. Implements K61.
+//! The attempts are created together with the event that names them, in one transaction. If the process is
+//! killed between two moves of it, the branch names what is missing, and a second `fan` creates that. The
+//! first commits of the attempts are parents of that event, so `gc` removes none of them meanwhile.
+//!
+//! A choice first ends all attempts that rest, in one transaction, so that of two choices at a time one wins
+//! and the other changes nothing. Then it cancels those that run, and only then moves the branch on: at each
+//! moment only one branch asks for what the chosen attempt asks for. After a kill in between the branch is
+//! still fanned; its attempts say that a choice has ended them, and can still be chosen. No commit of an
+//! attempt is removed.
+//!
+//! A branch that the event names is its attempt only if that branch began as one, because any user who may
+//! push can write any list. Implements K61.
 
 use super::super::{Runner, RunnerError, Tip};
 use super::{ChangeError, Inside, Written, moved_notes, refuse_leased, unless_raced, written};
@@ -19,19 +24,19 @@ use crate::protocol::name::{CANCELED, STALLED, StateName};
 use crate::store::{Expected, RefChange, RefName, StoreError};
 use std::collections::HashSet;
 
-/// Most ends by choices that were cut short which are passed over.
+/// The most commits that are passed over which choices that were cut short left on an attempt.
 const ENDS_MAX: usize = 100;
 
-/// What came of it.
+/// What `fan` has written.
 #[derive(Debug)]
 pub struct Fanned {
-    /// The branch that names them.
+    /// The fanned branch, which names the attempts.
     pub written: Written,
-    /// The attempts that were made now.
+    /// The attempts that were created by this call.
     pub made: Vec<Written>,
 }
 
-/// What was chosen.
+/// What `choose` has written.
 #[derive(Debug)]
 pub struct Chosen {
     /// The branch that goes on.
@@ -40,7 +45,7 @@ pub struct Chosen {
     pub canceled: Vec<Written>,
 }
 
-/// A fanned branch, and what it names.
+/// A fanned branch, and its attempts.
 pub(crate) struct Group {
     pub branch: RefName,
     pub tip: Tip,
@@ -56,12 +61,12 @@ fn named(name: &str) -> Result<StateName, ChangeError> {
 }
 
 impl Runner<'_> {
-    /// Has a branch's trigger answered by several, one for each of these lists of trailers, which it is told besides the
-    /// trigger: `fan`.
+    /// Has several branches answer a branch's trigger: `fan`. There is one attempt for each list of trailers
+    /// in `own`, which it carries in addition to the trigger's.
     ///
     /// # Errors
-    /// [`ChangeError::NoBranch`], [`ChangeError::Leased`], [`ChangeError::NotVouched`], [`ChangeError::NoTrigger`],
-    /// [`ChangeError::Exists`], [`ChangeError::Raced`].
+    /// [`ChangeError::NoBranch`], [`ChangeError::Leased`], [`ChangeError::NotVouched`],
+    /// [`ChangeError::NoTrigger`], [`ChangeError::Exists`], [`ChangeError::Raced`].
     pub fn fan(
         &self,
         branch: &RefName,
@@ -76,7 +81,7 @@ impl Runner<'_> {
         let trigger = tip.event.as_ref().ok_or_else(|| none("its head is no state event"))?;
         let known = attempts_of(trigger);
         if !known.is_empty() {
-            // A fan that was cut short makes what is missing.
+            // The branch is fanned already. If an earlier `fan` was cut short, this creates what is missing.
             let made = self.make_missing(branch, &known)?;
             return Ok(Fanned { written: written(branch, tip.id(), &state), made });
         }
@@ -127,13 +132,15 @@ impl Runner<'_> {
         Ok(made)
     }
 
-    /// The event that an attempt began with; none where that commit began no attempt of this name of this branch.
+    /// Returns the event that an attempt began with; `None` if that commit does not begin an attempt of this
+    /// name of this branch.
     fn first_event(&self, branch: &RefName, (name, first): &Attempt) -> Option<Event> {
         let event = Event::in_message(&self.store.read_commit(*first).ok()?.message)?;
         fan::began(&event, branch.short(), name).then_some(event)
     }
 
-    /// Whether a branch has an attempt: the one has the commit in its history that began the other, or is gone.
+    /// True if this is an attempt of the branch: its branch has the first commit in its history, or no longer
+    /// exists.
     fn has_attempt(&self, branch: &RefName, attempt: &Attempt) -> Result<bool, ChangeError> {
         if self.first_event(branch, attempt).is_none() {
             return Ok(false);
@@ -144,8 +151,8 @@ impl Runner<'_> {
         }
     }
 
-    /// The fanned branch that has this one as an attempt, or that this one is; `None` where there is none. What it names
-    /// and does not have is left out.
+    /// Returns the fanned branch that has this branch as an attempt, or that is this branch; `None` if there
+    /// is none. Only true attempts of it are in the result.
     pub(crate) fn group_of(&self, branch: &RefName) -> Result<Option<Group>, ChangeError> {
         self.store.refresh()?;
         let mut found: Vec<Group> = Vec::new();
@@ -157,7 +164,7 @@ impl Runner<'_> {
                 found.push(Group { branch: name, tip, attempts });
             }
         })?;
-        // An attempt that was fanned itself is asked about for itself.
+        // For an attempt that was fanned itself, its own attempts come first.
         found.sort_by_key(|group| group.branch != *branch);
         for mut group in found {
             let named = std::mem::take(&mut group.attempts);
@@ -174,13 +181,13 @@ impl Runner<'_> {
         Ok(None)
     }
 
-    /// Has the branch go on with what this attempt made, and cancels the others: `choose`.
+    /// Moves the fanned branch on with what this attempt made, and cancels the other attempts: `choose`.
     ///
     /// # Errors
-    /// [`ChangeError::NoBranch`], [`ChangeError::NotFanned`], [`ChangeError::Fanned`] where the branch itself was named,
-    /// [`ChangeError::Chosen`] where it went on already,
-    /// [`ChangeError::Leased`] and [`ChangeError::Unfinished`] of the chosen one, [`ChangeError::NotVouched`] of that and
-    /// of the fanned branch, [`ChangeError::Blocked`], [`ChangeError::Raced`].
+    /// [`ChangeError::NoBranch`], [`ChangeError::NotFanned`], [`ChangeError::Fanned`] where the fanned branch
+    /// itself was named, [`ChangeError::Chosen`] where it went on already, [`ChangeError::Leased`] and
+    /// [`ChangeError::Unfinished`] of the chosen attempt, [`ChangeError::NotVouched`] of the attempt and of
+    /// the fanned branch, [`ChangeError::Blocked`], [`ChangeError::Raced`].
     pub fn choose(&self, branch: &RefName) -> Result<Chosen, ChangeError> {
         let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
         let Some(group) = self.group_of(branch)? else {
@@ -218,10 +225,11 @@ impl Runner<'_> {
         Ok(Chosen { written: Written { notes, ..written(&group.branch, commit, state) }, canceled })
     }
 
-    /// What an attempt was before a choice ended it that was cut short: the branch is fanned still.
+    /// Returns what an attempt was before a choice that was cut short had ended it; called only while the
+    /// branch is still fanned.
     fn before_a_choice(&self, tip: &Tip) -> Result<Tip, ChangeError> {
         let mut tip = tip.clone();
-        // Each choice that was cut short left one more.
+        // Each choice that was cut short left one more such commit.
         for _ in 0..ENDS_MAX {
             let ended = tip.event.as_ref().is_some_and(fan::is_ended);
             let Some(below) = tip.commit.parents.first().filter(|_| ended) else { break };
@@ -230,8 +238,9 @@ impl Runner<'_> {
         Ok(tip)
     }
 
-    /// Says `done` on the attempt that is chosen and `canceled` on the others: on those that rest at once or on none, then on
-    /// those that run. Those that were canceled, in the order in which they are named.
+    /// Writes `done` on the chosen attempt and `canceled` on the others: on all that rest in one transaction,
+    /// or on none, and then on those that run. Returns the canceled ones, in the order in which the branch
+    /// names them.
     fn end_attempts(&self, group: &Group, chosen: &RefName, tip: &Tip) -> Result<Vec<Written>, ChangeError> {
         let end = fan::ended(tip.event.as_ref(), DONE, chosen.short(), &unique());
         let end = self.write_declared(chosen, &end, tip.commit.tree, vec![tip.id()])?;
@@ -259,8 +268,8 @@ impl Runner<'_> {
         Ok(canceled)
     }
 
-    /// Says `done` on an attempt that its branch goes on with already, as one could be left by an earlier version. `None` where
-    /// the branch did not choose, or has forgotten that.
+    /// Writes `done` on an attempt with which its branch went on already, as an earlier version could leave
+    /// one. `None` if the branch has made no choice, or none that can still be found in its history.
     ///
     /// # Errors
     /// [`ChangeError::Chosen`] where nothing is left to do.
@@ -301,7 +310,8 @@ impl Runner<'_> {
         }
     }
 
-    /// How an attempt that was not chosen is to end.
+    /// Finds how an attempt that was not chosen is to end; writes the commit for one that rests, but moves no
+    /// branch.
     fn passed_over(&self, attempt: &RefName, chosen: &RefName) -> Result<Passed, ChangeError> {
         let Some(tip) = self.fresh_tip(attempt)? else { return Ok(Passed::Over) };
         let event = tip.event.as_ref();
@@ -317,14 +327,14 @@ impl Runner<'_> {
         Ok(Passed::Resting { at: tip.id(), end })
     }
 
-    /// Cancels an attempt that was not chosen; `None` where it is canceled, or gone.
+    /// Cancels an attempt that was not chosen; `None` if it is canceled already, or gone.
     fn pass_over(&self, attempt: &RefName, chosen: &RefName) -> Result<Option<Written>, ChangeError> {
         loop {
             match self.passed_over(attempt, chosen)? {
                 Passed::Over => return Ok(None),
                 Passed::Running => match self.cancel(attempt, None) {
                     Ok(done) => return Ok(Some(done)),
-                    // Its run has ended meanwhile.
+                    // The attempt's run has ended meanwhile.
                     Err(ChangeError::NotLeased(_)) => {}
                     Err(error) => return Err(error),
                 },
@@ -339,10 +349,10 @@ impl Runner<'_> {
 
 /// How an attempt that was not chosen ends.
 enum Passed {
-    /// It has, or it is gone.
+    /// It is canceled already, or gone.
     Over,
-    /// Its run is canceled.
+    /// A run holds it, and is to be canceled.
     Running,
-    /// What it holds goes on with this commit.
+    /// It rests at `at`, and is moved to the commit `end`.
     Resting { at: ObjectId, end: ObjectId },
 }

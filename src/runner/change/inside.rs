@@ -1,7 +1,9 @@
-//! What a run writes on its own branch: the outcome and a renewal, by its command or what outlives it.
+//! What a run writes on its own branch: its outcome and renewals of its lease, by its command or by a process
+//! that outlives the command.
 //!
-//! The commit carries the run's id and takes what the slot holds. Only a renewal of the same run that came
-//! between makes it try again; any other head means that the lease is gone. Implements K21, K22, K29, K54 (what was told until then).
+//! The commit carries the run's id, and its content is that of the slot. If the run's own lease was renewed
+//! in between, the write is tried again; any other head means that the lease is gone. Implements K21, K22,
+//! K29, K54 (the usage that was reported until then).
 
 use super::super::report::Note;
 use super::super::run_events::usage_trailers;
@@ -16,13 +18,13 @@ use crate::store::slots::harvest::HarvestError;
 use crate::store::slots::{Occupant, Slot};
 use crate::store::{RefName, StoreError};
 
-/// How often, and how far apart, a slot that another process looks at is tried again.
+/// How often, and with which pauses, a slot is tried again that another process is just looking at.
 const SLOT_TRIES: usize = 50;
 const SLOT_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
 
 impl Runner<'_> {
-    /// The outcome of the run that we are inside of, written by its command (K22) or by a process that
-    /// outlived it (K21).
+    /// Writes the outcome of the run that this process belongs to, for its command (K22) or for a process
+    /// that outlived it (K21).
     pub(super) fn set_state_inside(
         &self,
         branch: &RefName,
@@ -53,7 +55,7 @@ impl Runner<'_> {
             let log = format!("aynig: {} -> {}", run.state, next.state);
             let others = self.hearing(&heard)?;
             let moved = match self.move_branch_with(branch, (tip.id(), commit), &others, &log, self.soon()) {
-                // One of the messages was taken away.
+                // One of the messages was taken away in between.
                 Err(RunnerError::Store(StoreError::Moved { name, .. })) if name != *branch => continue,
                 moved => moved?,
             };
@@ -66,7 +68,8 @@ impl Runner<'_> {
         Err(ChangeError::Raced(branch.clone()))
     }
 
-    /// The head, if it is a lease of this run.
+    /// Returns the head if it is a lease of this run, with its event and the run; [`ChangeError::LeaseLost`]
+    /// otherwise.
     pub(in crate::runner) fn own_lease(
         &self,
         branch: &RefName,
@@ -92,7 +95,9 @@ impl Runner<'_> {
         Ok((tip, lease, run))
     }
 
-    /// The tree and parents of a commit from inside a run: what its slot holds.
+    /// Returns the tree and the parents of a commit from inside a run, as its slot holds them, and the slot's
+    /// number if the run outlives its command there. If the run has no slot any more, its attempt counts, or
+    /// else the lease's own tree.
     pub(in crate::runner) fn inside_tree(
         &self,
         inside: &Inside,
@@ -122,14 +127,14 @@ impl Runner<'_> {
             }
             let mut parents = vec![tip.id()];
             if dialect.writer() == Writer::Command && self.descends(tip.id(), found.head)? {
-                // The command's own commits are the branch's next ones.
+                // The command's own commits come next on the branch.
                 parents = vec![found.head];
             } else if found.head != first && found.head != tip.id() {
                 parents.push(found.head);
             }
             return Ok((found.tree, parents, occupant.lingering.then_some(number)));
         }
-        // Its slot is free again, and what it had held is kept.
+        // The run's slot is free again, and what it had held is kept as an attempt.
         if dialect.writer() == Writer::Runner
             && let Some((_, kept)) = self.attempt_of(&inside.run_id, tip)?
         {
@@ -140,8 +145,9 @@ impl Runner<'_> {
         Ok((tip.commit.tree, vec![tip.id()], None))
     }
 
-    /// Notes in a lingering run's slot that its outcome is written: the slot is free for the next run that needs it,
-    /// whose runner ends what still lives there and keeps what was changed beyond the outcome.
+    /// Notes in a lingering run's slot that its outcome is written. The slot is then free for the next run
+    /// that needs it, whose runner ends the processes that still live there, and keeps what they changed
+    /// beyond the outcome.
     fn settle_inside(
         &self,
         slot: Option<usize>,
@@ -159,14 +165,15 @@ impl Runner<'_> {
                 }
                 return Ok(());
             }
-            // A runner that needs a slot looks at it, which takes no time.
+            // A runner that needs a slot may hold this one to look at it, which takes no time.
             self.interrupt.pause(SLOT_PAUSE);
         }
         Ok(())
     }
 
-    /// A heartbeat of the run that we are inside of, as its command would commit one (K29): on top of the
-    /// slot's HEAD, which goes along, so that what is committed next descends from it.
+    /// Writes a heartbeat of the run that this process belongs to, as its command would commit one (K29): on
+    /// top of the slot's HEAD, which moves along, so that what is committed next descends from the heartbeat.
+    /// `None` if the branch moved meanwhile.
     fn beat_inside(
         &self,
         branch: &RefName,
@@ -195,7 +202,7 @@ impl Runner<'_> {
         Ok(Some(Written { run_id, notes, ..written(branch, commit, &working()?) }))
     }
 
-    /// Renews the lease of the run that we are inside of.
+    /// Renews the lease of the run that this process belongs to.
     pub(super) fn renew_inside(&self, branch: &RefName, inside: &Inside) -> Result<Written, ChangeError> {
         for _ in 0..RENEWALS {
             let (tip, lease, _) = self.own_lease(branch, inside)?;

@@ -1,5 +1,5 @@
-//! `land`: asks that a branch be landed on another. What can be known to be wrong with it is refused before anything is
-//! written; a request that stands already is found, and not written twice. Implements K60 (asking).
+//! `land`: asks that a branch be landed on another. A request that can be known to be wrong is refused before
+//! anything is written; a request that the head already holds is not written twice. Implements K60 (asking).
 
 use super::super::Runner;
 use super::{ChangeError, Inside, Written, refuse_leased, unless_raced, written};
@@ -14,20 +14,20 @@ use crate::store::RefName;
 /// How a branch is to be landed.
 #[derive(Debug, Clone)]
 pub struct Landing {
-    /// On which branch.
+    /// The target: the branch to land on.
     pub onto: RefName,
-    /// With which history; `None`: as the target says.
+    /// Which history the target is to have; `None`: as the target's rules say.
     pub history: Option<History>,
-    /// Not before these have landed.
+    /// The branches that have to land first.
     pub after: Vec<RefName>,
 }
 
 impl Runner<'_> {
-    /// Asks for it.
+    /// Writes the request to land `branch`, unless its head is that request already.
     ///
     /// # Errors
-    /// [`ChangeError::Itself`], [`ChangeError::NoRules`], [`ChangeError::MayNotLand`], [`ChangeError::NoBranch`] of
-    /// either branch, [`ChangeError::Leased`], [`ChangeError::Raced`].
+    /// [`ChangeError::Itself`], [`ChangeError::NoRules`], [`ChangeError::MayNotLand`],
+    /// [`ChangeError::NoBranch`] of either branch, [`ChangeError::Leased`], [`ChangeError::Raced`].
     pub fn ask_to_land(
         &self,
         branch: &RefName,

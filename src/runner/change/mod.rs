@@ -1,7 +1,7 @@
-//! State events that people and commands write by hand: set-state, set-working, cancel, retry.
+//! State events that users and commands write by hand: set-state, set-working, cancel, retry.
 //!
-//! Each is one commit and one compare-and-swap. `inside` has what a run writes on its own branch, `retry`
-//! what becomes of a stalled one. Implements K9 (by hand), K20, and the verbs of git-aynig(1).
+//! Each is one commit and one compare-and-swap. `inside` has the commits that a run writes on its own branch,
+//! `retry` those that bring a stalled branch on. Implements K9 (by hand), K20, and the verbs of git-aynig(1).
 
 mod edit;
 pub(crate) mod fan;
@@ -26,35 +26,35 @@ use crate::store::checkout::Finished;
 use crate::store::git_merge::Overruled;
 use crate::store::{Expected, RefName, StoreError, swap};
 
-/// The run that we are inside of, as its environment says.
+/// The run that this process belongs to, as the environment says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inside {
-    /// The run.
+    /// The run's id.
     pub run_id: String,
-    /// Its branch.
+    /// The branch that the run holds.
     pub branch: RefName,
-    /// The remote whose branch it is; `None`: the local one.
+    /// The remote whose branch that is; `None`: it is a branch of this repository.
     pub remote: Option<String>,
-    /// The hop that its lease carries.
+    /// The hop that the run's lease carries.
     pub hop: u32,
 }
 
-/// What was written.
+/// What a change has written.
 #[derive(Debug)]
 pub struct Written {
-    /// The branch.
+    /// The branch that was changed.
     pub branch: RefName,
     /// Its new head.
     pub commit: ObjectId,
-    /// The state that it has now.
+    /// The state that the branch has now.
     pub state: StateName,
-    /// The run that was taken, by `set-working`.
+    /// The id of the run: the one that `set-working` has begun or renewed, or that `cancel` has ended.
     pub run_id: Option<String>,
-    /// True where the branch was made.
+    /// True if the branch was created.
     pub created: bool,
-    /// Things worth saying.
+    /// What the user should be told besides.
     pub notes: Vec<Note>,
-    /// Paths where the run's version was taken over the branch's, by `retry` of a blocked checkout.
+    /// Paths where `retry` of a blocked checkout took the run's version over the branch's.
     pub overruled: Vec<Overruled>,
 }
 
@@ -64,7 +64,7 @@ pub enum ChangeError {
     /// The branch does not exist.
     #[error("branch '{0}' does not exist")]
     NoBranch(RefName),
-    /// HEAD is unborn, so no branch can be made there.
+    /// HEAD is unborn, so no branch can be created there.
     #[error("cannot create branch '{0}': HEAD has no commit yet")]
     Unborn(RefName),
     /// A run holds the branch.
@@ -82,7 +82,7 @@ pub enum ChangeError {
     /// The head is not stalled.
     #[error("'{0}' is not stalled: nothing to retry")]
     NotStalled(RefName),
-    /// A person wrote what only a run ends with.
+    /// A user asked for the state `stalled`, which only the end of a run may write.
     #[error(
         "state 'stalled' is what a run ends with: written by hand there is nothing that could be tried again"
     )]
@@ -90,38 +90,39 @@ pub enum ChangeError {
     /// The trigger can't be found.
     #[error("cannot find what '{0}' answered: {1}")]
     NoTrigger(RefName, String),
-    /// What would be asked for again, or landed, is not signed for this branch.
+    /// The commit that would be asked for again, or landed, is not signed for this branch.
     #[error("{1} is not signed for '{0}'")]
     NotVouched(RefName, ObjectId),
-    /// A branch is to land on itself.
+    /// The branch and the target that it is to land on are the same.
     #[error("'{0}' cannot land on itself")]
     Itself(RefName),
-    /// The target does not say what checks there, or not in a way that can be read.
+    /// The target has no rules that say which state checks there (the reason is empty), or they can't be
+    /// read.
     #[error("{}", no_rules(.0, .1))]
     NoRules(RefName, String),
-    /// Nothing may be landed there.
+    /// Nothing may be landed on this target.
     #[error("{0}")]
     MayNotLand(Refusal),
-    /// A branch of the name that is to be made is there.
+    /// A branch exists already under the name that is to be created.
     #[error("branch '{0}' exists")]
     Exists(RefName),
-    /// No branch was fanned into this one.
+    /// This branch is neither fanned nor an attempt of a fanned one.
     #[error("'{0}' is neither fanned nor an attempt of a branch that is")]
     NotFanned(RefName),
-    /// It was fanned: one of these is to be chosen.
+    /// The branch itself was fanned: one of these attempts of it has to be chosen instead.
     #[error("'{0}' is fanned: one of its attempts is chosen")]
     Fanned(RefName, Vec<RefName>),
-    /// Its branch went on with an attempt already: with this one, or another.
+    /// The fanned branch went on with an attempt already: with this one, or another.
     #[error("'{attempt}' cannot be chosen: '{branch}' went on with '{chosen}'")]
     Chosen {
-        /// Which was to be chosen.
+        /// The attempt that was to be chosen now.
         attempt: RefName,
-        /// Whose attempt that is.
+        /// The fanned branch that it is an attempt of.
         branch: RefName,
-        /// Which was chosen.
+        /// The attempt that was chosen before.
         chosen: RefName,
     },
-    /// The attempt can't be chosen, and why.
+    /// The attempt can't be chosen, for this reason.
     #[error("'{0}' cannot be chosen: {1}")]
     Unfinished(RefName, String),
     /// The message can't be written.
@@ -130,16 +131,17 @@ pub enum ChangeError {
     /// Something is in the way of a checkout.
     #[error("{}", blocked(.0, .1))]
     Blocked(RefName, Obstacle),
-    /// The branch and the outcome that is to land hold these as a file and as a folder.
+    /// These paths are files on one side and folders on the other: in the branch, and in the outcome that is
+    /// to land.
     #[error("{}", apart(.0, .1))]
     Apart(RefName, Vec<String>),
     /// The run on this branch is of the other dialect.
     #[error("the run on '{0}' is of the '{1}' dialect")]
     Dialect(RefName, Dialect),
-    /// What the slot holds can't be an outcome.
+    /// The slot's content can't become an outcome.
     #[error("the worktree of the run is not ready: {0}")]
     Slot(String),
-    /// Anything below.
+    /// An error of the runner or the store.
     #[error(transparent)]
     Runner(#[from] RunnerError),
 }
@@ -173,12 +175,12 @@ impl From<StoreError> for ChangeError {
     }
 }
 
-/// How often a swap inside a run is tried again over renewals.
+/// How often a swap is tried again after the run's lease was renewed in between.
 const RENEWALS: usize = 20;
 
 impl Runner<'_> {
-    /// Writes a state event: `set-state`. In the dialect that was asked for, else in that of the branch's
-    /// newest state event (K29).
+    /// Writes a state event: `set-state`. It is of the dialect that was asked for, else of that of the
+    /// branch's newest state event (K29).
     pub fn set_state(
         &self,
         branch: &RefName,
@@ -213,16 +215,18 @@ impl Runner<'_> {
         self.answered(written(branch, commit, &next.state), tip.commit.tree)
     }
 
-    /// With a word about a state that nothing answers and that is nearly one that something does.
+    /// Adds a note if nothing answers the written state, and its name is nearly that of a state that a
+    /// command answers.
     fn answered(&self, mut written: Written, tree: ObjectId) -> Result<Written, ChangeError> {
-        // It is on the branch: whatever keeps us from saying more is no failure.
+        // The commit is on the branch by now: an error that only keeps this note from being made is no
+        // failure.
         let meant = self.alike(&written.state, tree).unwrap_or_default();
         let note = (!meant.is_empty()).then(|| Note::NearlyAState(written.state.clone(), meant));
         written.notes.extend(note);
         Ok(written)
     }
 
-    /// True for the branch that the run is about.
+    /// True if this is the branch that the run is about.
     fn is_of(&self, inside: &Inside, branch: &RefName) -> bool {
         inside.branch == *branch && inside.remote == self.settings.remote
     }
@@ -290,7 +294,7 @@ impl Runner<'_> {
         Ok(Written { run_id: Some(run.id), ..written(branch, commit, &working()?) })
     }
 
-    /// Takes a lease away: `cancel`, and for a pause `pause --stop`.
+    /// Takes the lease of a branch away: `cancel`, and with `paused_by` also `pause --stop`.
     pub fn cancel(&self, branch: &RefName, paused_by: Option<MessageId>) -> Result<Written, ChangeError> {
         for _ in 0..RENEWALS {
             let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
@@ -325,8 +329,9 @@ fn unless_raced(branch: &RefName, is_written: bool) -> Result<(), ChangeError> {
     if is_written { Ok(()) } else { Err(ChangeError::Raced(branch.clone())) }
 }
 
-/// What is said where a branch moved with its working trees; `None`: another process was quicker. A working tree
-/// that keeps what its branch was not given is told before anything else.
+/// Returns the notes of a branch that moved with its working trees; `None` if another process was quicker. In
+/// that case a working tree that could not be put back to what the branch holds is reported first, as an
+/// error.
 fn moved_notes(branch: &RefName, moved: Moved) -> Result<Option<Vec<Note>>, ChangeError> {
     let blocked = |by| Err(ChangeError::Blocked(branch.clone(), by));
     match moved {

@@ -1,7 +1,8 @@
-//! `retry`: a stalled branch's trigger again, or its finished outcome that local changes were in the way of.
+//! `retry`: asks for the trigger of a stalled branch again, or lands its finished outcome, which could not be
+//! landed before.
 //!
-//! Which of both is in the commits: an attempt that is itself a state event of the stalled run is a whole
-//! outcome, and is landed without running anything. Implements K28 (landing an attempt).
+//! Which of the two is to be done is in the commits: an attempt that is itself a state event of the stalled
+//! run is a whole outcome, and is landed without running anything. Implements K28 (landing an attempt).
 
 use super::super::attempt::attempt_ref;
 use super::super::{Runner, Tip, recover};
@@ -32,7 +33,8 @@ impl Runner<'_> {
         let trigger = event.trigger().ok_or_else(|| missing("the stalled commit names no trigger"))?;
         let trigger = self.store.read_commit(trigger).map_err(|e| missing(&e.to_string()))?;
         if !self.descends(trigger.id, stalled.id())? {
-            // Whatever commit there is here could be named: what it says need not concern this branch.
+            // The stalled commit may name any commit of this repository: one that is not in the branch's
+            // history need not concern this branch.
             return Err(missing(&format!("{} is not in its history", trigger.id)));
         }
         let trigger = Tip::from(trigger);
@@ -44,12 +46,13 @@ impl Runner<'_> {
         let message = transition::retried(state, &trigger, hop);
         let commit = self.write(branch, head.commit.tree, vec![head.id()], &message)?;
         unless_raced(branch, self.advance(branch, head.id(), commit, &format!("aynig: retry {state}"))?)?;
-        // What was checked before it lands is asked for by the request.
+        // For a check of a branch that is to land, the new event is the request to land, with that state.
         let asked = Event::of(message).and_then(|event| event.state_name().cloned());
         Ok(written(branch, commit, asked.as_ref().unwrap_or(state)))
     }
 
-    /// A head that a `retry` wrote, which may have been ended before it could say so; `None`: it is none.
+    /// Returns the head if an earlier `retry` wrote it, which may have been ended before it could report;
+    /// `None` otherwise.
     fn asked_already(&self, branch: &RefName, head: &Tip) -> Result<Option<Written>, ChangeError> {
         let Some((event, state)) = head.event.as_ref().and_then(|event| Some((event, event.state_name()?)))
         else {
@@ -68,7 +71,8 @@ impl Runner<'_> {
         Ok(again.then(|| written(branch, head.id(), state)))
     }
 
-    /// What is written here is signed: it repeats nothing that was not.
+    /// Refuses a commit that is not signed for the branch: what `retry` repeats would be signed by this
+    /// runner.
     pub(super) fn require_vouched(&self, branch: &RefName, tip: &Tip) -> Result<(), ChangeError> {
         match self.not_vouched(branch, tip)? {
             None => Ok(()),
@@ -76,8 +80,8 @@ impl Runner<'_> {
         }
     }
 
-    /// The newest state event at or below the head, if it is `stalled`: a user may have committed the
-    /// local changes that were in the way.
+    /// Returns the newest state event at or below the head if it is `stalled`. Commits above it are the
+    /// user's, who may have committed the local changes that were in the way.
     fn stalled_below(&self, branch: &RefName, head: &Tip) -> Result<Tip, ChangeError> {
         let mut tip = head.clone();
         for _ in 0..1000 {
@@ -97,13 +101,13 @@ impl Runner<'_> {
         Err(ChangeError::NotStalled(branch.clone()))
     }
 
-    /// The attempt of a stalled run that is a whole outcome.
+    /// Returns the attempt of a stalled run if it is a whole outcome.
     fn finished_attempt(&self, stalled: &Tip) -> Result<Option<Tip>, ChangeError> {
         let Some(run_id) = stalled.event.as_ref().and_then(recover::stalled_run) else { return Ok(None) };
         let Some((_, attempt)) = self.attempt_obtained(run_id, stalled)? else { return Ok(None) };
         let attempt: Tip = self.store.read_commit(attempt)?.into();
         let whole = attempt.event.as_ref().is_some_and(|e| {
-            // A command need not say whose commit its own is; the ref's name does (K29).
+            // An outcome that a command wrote need not carry the run's id; the name of its ref does (K29).
             let of_run = match e.dialect.writer() {
                 Writer::Runner => e.run_id() == Some(run_id),
                 Writer::Command => e.run_id().is_none_or(|id| id == run_id),
@@ -113,7 +117,7 @@ impl Runner<'_> {
         Ok(whole.then_some(attempt))
     }
 
-    /// Lands a finished outcome whose checkout was blocked; runs nothing (K28).
+    /// Lands a finished outcome of a stalled run; runs nothing (K28).
     fn land_attempt(
         &self,
         branch: &RefName,
@@ -123,12 +127,13 @@ impl Runner<'_> {
     ) -> Result<Written, ChangeError> {
         self.require_vouched(branch, &attempt)?;
         let mut message = Message::parse(&attempt.commit.message);
-        // The history says that it was brought there, and two processes that land it don't write the same commit.
+        // The trailer shows in the history that the outcome was landed by hand, and keeps two processes that
+        // land it from writing the same commit.
         let dialect = attempt.event.as_ref().map(|e| e.dialect).unwrap_or_default();
         message.trailers.push(dialect.trailer(RECOVERY_ID, uuid::Uuid::new_v4()));
         let mut parents = vec![head.id()];
         match attempt.event.as_ref().map(|e| e.dialect.writer()) {
-            // What its command committed, with all that travels below it.
+            // The attempt is the command's own commit, and all that lies below it comes along.
             Some(Writer::Command) => parents.push(attempt.id()),
             Some(Writer::Runner) | None => parents.extend(attempt.commit.parents.iter().skip(1)),
         }
@@ -150,7 +155,8 @@ impl Runner<'_> {
             && let Some(name) = attempt_ref(run_id)
             && !self.is_for_others(run_id, branch).unwrap_or(true)
         {
-            // It is on the branch, and no other branch's; a ref too many goes with its age.
+            // The outcome is on the branch, and no other branch needs the attempt. If the ref stays, `gc`
+            // removes it by its age.
             let _ = swap::delete_ref(&*self.store, &name, attempt.id(), &self.signature());
         }
         Ok(Written { notes, overruled, ..written(branch, commit, &state) })

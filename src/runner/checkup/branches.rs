@@ -10,7 +10,7 @@ use crate::runner::survey::{BranchStatus, Standing, Survey};
 use crate::runner::{Runner, RunnerError};
 use crate::store::command_tree::FOLDER;
 
-/// At most so many branches are named for the same thing.
+/// The most branches that are named for the same problem.
 const NAMED: usize = 20;
 
 impl Runner<'_> {
@@ -72,7 +72,7 @@ fn judge(status: &BranchStatus, home: &Home) -> Option<Finding> {
         Standing::HopLimit { hop, max } => {
             (Warning, format!("{branch}: {hop} dispatches led here, the limit is {max}"), set(None))
         }
-        // What passes by itself, or by `resume`, is no fault; a wait that can't be read never passes.
+        // A wait that passes by itself or by `resume` is no problem; one that can't be read never passes.
         Standing::Held(by @ Held::NotBefore(Err(_))) => (Warning, format!("{branch}: {by}"), set(None)),
         Standing::Held(by @ Held::After(unmet)) if !unmet.unreadable.is_empty() => {
             (Warning, format!("{branch}: {by}"), set(None))

@@ -1,4 +1,4 @@
-//! Trust, and the commands that it is about.
+//! Checks of trust, and of the commands that it is about.
 
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, Mend, name};
@@ -11,7 +11,7 @@ use std::path::Path;
 
 impl Runner<'_> {
     pub(super) fn check_trust(&self, found: &mut Findings) -> Result<(), RunnerError> {
-        // A user who names a bare repository stands elsewhere, perhaps in another one.
+        // A user who names a bare repository stands in another folder, perhaps in another repository.
         let trust = Mend::Trust(self.repo.bare.then(|| self.repo.common_dir.clone()));
         let (from, tree) = match &self.settings.commands_from {
             CommandsFrom::Nowhere => {
@@ -33,7 +33,8 @@ impl Runner<'_> {
                         return Ok(());
                     }
                     let text = format!("'{}', where commands come from, does not exist", name(source));
-                    // A commit makes it only where it is the branch that is checked out, and has none yet.
+                    // A commit creates the branch only if it is the one that is checked out, and has no
+                    // commit yet.
                     let here = self.repo.main_dir.as_ref().is_some_and(|dir| dir.join(FOLDER).exists())
                         && self.repo.current_branch()?.as_ref() == Some(source);
                     let mend = if here { Mend::CommitCommands } else { Mend::TrustRef };
@@ -97,7 +98,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Commands that are in the main working tree only.
+    /// Warns of commands that are only in the main working tree.
     fn check_uncommitted(&self, from: &str, commands: &[(String, Entry)], found: &mut Findings) {
         let Some(main) = &self.repo.main_dir else { return };
         let aynig = main.join(FOLDER);
@@ -112,7 +113,7 @@ impl Runner<'_> {
     }
 }
 
-/// Files below a folder, relative to `root`, links not followed.
+/// Returns the files below a folder, relative to `root`; links are not followed.
 fn files_below(root: &Path, folder: &Path, depth: usize) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut files = Vec::new();

@@ -1,5 +1,6 @@
-//! Whether what is pushed to a repository survives power loss there: a remote's branch is as durable as its
-//! repository. Git syncs neither loose objects nor refs unless `core.fsync` says so. Implements K42.
+//! Whether what is pushed to a repository survives a loss of power there: a remote's branch is only as
+//! durable as its repository. Git syncs neither loose objects nor refs unless `core.fsync` says so.
+//! Implements K42.
 
 use super::Level::Warning;
 use super::{Finding, Findings, Mend, shown};
@@ -7,7 +8,7 @@ use crate::runner::{Runner, RunnerError};
 use std::path::Path;
 
 impl Runner<'_> {
-    /// Of this repository, where it is one that others push to.
+    /// Checks this repository if it is bare, and so one that others push to.
     pub(super) fn check_durability(&self, found: &mut Findings) -> Result<(), RunnerError> {
         if self.repo.bare {
             found.extend(self.unsynced_pushes(&self.repo.common_dir));
@@ -15,7 +16,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Of a repository on this machine. `None` where it syncs what counts, or can't be asked.
+    /// Checks a repository on this machine; `None` if it syncs what counts, or can't be asked.
     pub(super) fn unsynced_pushes(&self, dir: &Path) -> Option<Finding> {
         let asked = self.repo.git.setting_at(dir, "core.fsync").ok()?;
         let value = match asked.status.code() {

@@ -1,7 +1,8 @@
-//! Locks in a remote that is a path of this machine: only the owner of that repository removes them.
+//! Locks in a remote that is a path on this machine: only the owner of that repository removes them.
 //!
-//! What a killed `git receive-pack` left makes every push fail there. It is named with the command that removes it
-//! where no process is seen any more whose it may be; else with the processes. Implements K43.
+//! A lock that a killed `git receive-pack` left makes every push to it fail. The finding names the lock with
+//! the command that removes it; if processes are seen whose lock it may be, it names these too. Implements
+//! K43.
 
 use super::Level::{Error, Warning};
 use super::places::LOCK_OLD;
@@ -11,7 +12,7 @@ use crate::store::locks::{self, FoundLock};
 use crate::supervisor::holders::{self, AtWork};
 use std::path::Path;
 
-/// Of refs that are no files, and of what a shallow push changes.
+/// Locks of refs that are no files (reftable), and of what a push from a shallow repository changes.
 const OTHERS: [&str; 2] = ["reftable/tables.list.lock", "shallow.lock"];
 
 impl Runner<'_> {
@@ -20,7 +21,7 @@ impl Runner<'_> {
         let Some(dir) = locks::git_dir_at(at).and_then(|dir| std::fs::canonicalize(dir).ok()) else {
             return Ok(());
         };
-        // Of our own its own check tells.
+        // The locks of this repository have a check of their own.
         if dir == self.repo.common_dir {
             return Ok(());
         }
@@ -45,7 +46,8 @@ impl Runner<'_> {
     }
 }
 
-/// The processes whose a lock in this Git directory may be; none where none is at work there.
+/// Returns the processes whose lock this may be, in words; `None` if no process is at work in this Git
+/// directory.
 fn whose_may_it_be(dir: &Path) -> Option<String> {
     let list = |pids: &[u32]| pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     let top = dir.parent().filter(|_| dir.ends_with(".git")).unwrap_or(dir);
@@ -62,11 +64,11 @@ fn whose_may_it_be(dir: &Path) -> Option<String> {
     }
 }
 
-/// True on a file system that other machines may use too: their processes are not seen here.
+/// True on a file system that other machines may use too, whose processes are not seen on this one.
 #[cfg(target_os = "linux")]
 fn is_shared_by_machines(dir: &Path) -> bool {
     use nix::sys::statfs::{FUSE_SUPER_MAGIC, FsType, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, statfs};
-    // Those of cifs, smb2, ceph and 9p have no names there.
+    // The library has no names for cifs, smb2, ceph and 9p.
     let others = [0xff53_4d42_u32, 0xfe53_4d42, 0x00c3_6400, 0x0102_1997];
     let known = [NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, FUSE_SUPER_MAGIC];
     statfs(dir).map_or(true, |stat| {

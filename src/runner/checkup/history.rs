@@ -1,4 +1,5 @@
-//! Whether what a branch holds can have come about: the invariants of the contract, judged from what is here.
+//! Whether a branch's history can have come about by the rules: the invariants of the contract, judged from
+//! the commits and reflogs of this repository.
 
 use super::Level::{Error, Ok as Fine};
 use super::{Finding, Findings, Mend};
@@ -11,9 +12,9 @@ use crate::runner::{Runner, RunnerError};
 use crate::store::{RefName, StoreError};
 use std::collections::{HashMap, HashSet};
 
-/// How the reflog lines begin that this tool writes.
+/// How the reflog lines begin that this program writes.
 const OWN_LINES: &[u8] = b"aynig: ";
-/// At most so many violations of one branch are shown.
+/// The most violations of one branch that are shown.
 const SHOWN: usize = 20;
 
 type Commits = HashMap<ObjectId, Recorded>;
@@ -74,7 +75,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// What is wrong with one branch, and how many state events are on its line.
+    /// Returns what is wrong with one branch, and how many state events are on its first-parent line.
     fn judge_branch(
         &self,
         name: &RefName,
@@ -89,19 +90,19 @@ impl Runner<'_> {
         let log = self.log_of(name, head);
         let below: HashSet<ObjectId> = below.into_iter().collect();
         if log.iter().all(|logged| below.contains(&logged.new)) {
-            // Nothing was ever dropped: first parents tell it all.
+            // No commit was ever dropped from the branch: the first parents are the whole history.
             return Ok((check_line(head, commits), events));
         }
         let mut whole = Commits::new();
         self.record(head, true, &mut whole)?;
-        // What a gc has removed is not judged, nor what came before it.
+        // Reflog entries whose commits a `gc` has removed are not judged, nor those before them.
         let known = log.iter().rev().take_while(|logged| self.record(logged.new, true, &mut whole).is_ok());
         let mut log: Vec<Logged> = known.copied().collect();
         log.reverse();
         Ok((check_log(&log, &whole), events))
     }
 
-    /// The branch's reflog; empty where there is none that leads to the head.
+    /// Returns the branch's reflog; empty if there is none that ends at the head.
     fn log_of(&self, name: &RefName, head: ObjectId) -> Vec<Logged> {
         let lines = self.repo.git.reflog(name).unwrap_or_default();
         if lines.last().is_none_or(|(id, _)| *id != head) {
@@ -112,7 +113,8 @@ impl Runner<'_> {
         lines.into_iter().map(logged).collect()
     }
 
-    /// Adds a commit and those below it that are here: its first parents, or all.
+    /// Adds a commit and its ancestors, as far as this repository has them: the first parents only, or all of
+    /// them.
     fn record(&self, from: ObjectId, all: bool, commits: &mut Commits) -> Result<(), StoreError> {
         let mut todo = vec![from];
         while let Some(id) = todo.pop() {

@@ -1,4 +1,4 @@
-//! Which hooks Git really runs here, and whether what they call is there.
+//! Which hooks Git really runs in this repository, and whether the program that they call exists.
 
 use super::Level::{Ok as Fine, Warning};
 use super::{Finding, Findings, Mend, shown};

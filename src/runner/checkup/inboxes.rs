@@ -1,4 +1,4 @@
-//! Whether what waits has a branch to wait for: a name that was misspelt, or a branch that is gone.
+//! Whether the branch exists for which messages wait: its name may be misspelled, or the branch gone.
 //!
 //! Implements K46 (an inbox without a branch).
 
@@ -8,7 +8,7 @@ use crate::runner::{Runner, RunnerError};
 use crate::store::RefName;
 use std::collections::BTreeMap;
 
-/// Most branches that are named.
+/// The most branches that are named.
 const NAMED_MAX: usize = 20;
 
 impl Runner<'_> {

@@ -1,4 +1,4 @@
-//! What mends a finding, as a value: the shell commands are the command line's.
+//! What mends a finding, as a value: the command line turns it into shell commands.
 
 use crate::runner::home::Home;
 use crate::store::RefName;
@@ -8,7 +8,8 @@ use std::path::PathBuf;
 /// What mends a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mend {
-    /// Say which commands may run in this repository; the folder where a user may stand in another one.
+    /// Say which commands may run in this repository; with the folder of the repository if the user may stand
+    /// in another one.
     Trust(Option<PathBuf>),
     /// Say which ref commands come from.
     TrustRef,
@@ -18,8 +19,8 @@ pub enum Mend {
     CommitCommands,
     /// Commit what is in `.aynig/` where commands come from.
     CommitWhereRead(Home),
-    /// Make this file below `.aynig/` one that can be started, for commands of this branch or of whichever is
-    /// checked out.
+    /// Make this file below `.aynig/` one that can be started, for the commands of this branch or of any
+    /// branch that is checked out.
     FixCommand {
         /// Where commands come from.
         home: Home,
@@ -27,7 +28,7 @@ pub enum Mend {
         file: String,
         /// What is wrong with it.
         why: Unfit,
-        /// The branch.
+        /// The branch whose commands are meant; `None`: whichever is checked out.
         branch: Option<RefName>,
     },
     /// Look at how a branch stands.
@@ -44,15 +45,15 @@ pub enum Mend {
     GitStatus(PathBuf),
     /// List the branches.
     ListBranches,
-    /// Commit or stash what is in a checkout's way.
+    /// Commit or stash the changes that are in a checkout's way.
     ClearCheckout,
-    /// Remove what is no longer needed; in this repository where it is another.
+    /// Remove what is no longer needed; the path is another repository's, `None` this one's.
     Gc(Option<PathBuf>),
-    /// Remove a lock; `unless_used`: where no git process is at work.
+    /// Remove a lock; with `unless_used` only if no git process is at work.
     RemoveLock {
         /// The lock.
         path: PathBuf,
-        /// It may be of a process that lives.
+        /// True if the lock may belong to a process that lives.
         unless_used: bool,
     },
     /// End the processes that hold a file.
@@ -69,7 +70,7 @@ pub enum Mend {
     Remount(PathBuf),
     /// Let a folder of this account's be written to.
     MakeWritable(PathBuf),
-    /// Take a folder over.
+    /// Make this account the owner of a folder.
     TakeOver(PathBuf),
     /// Move a file out of the way of a folder.
     MoveAside(PathBuf),
@@ -85,10 +86,11 @@ pub enum Mend {
     SyncPushes(PathBuf),
     /// Check all objects.
     Fsck,
-    /// Make a remote of this name, or name none.
+    /// Add a remote of this name, or configure none.
     AddRemote(String),
     /// Ask a remote by hand.
     AskRemote(String),
-    /// Set this machine's clock, or, where commits of other machines are so many seconds ahead, allow for that.
+    /// Set this machine's clock; if commits of other machines are this many seconds ahead, allow for that
+    /// instead.
     SetClock(Option<i64>),
 }

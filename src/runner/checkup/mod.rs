@@ -1,8 +1,9 @@
-//! What would stop a tick in a repository: findings with what mends each.
+//! What would stop a tick in a repository: findings, with what mends each.
 //!
-//! Looks at what a tick would use, in the order in which it would: messages, trust, commands, signing, worktrees,
-//! disks, locks, branches, clock; and at a remote, where there is one. Changes nothing but what a tick itself would make. An error would stop
-//! a tick or a branch's; a warning is worth knowing. Implements git-aynig-doctor(1), K1, K13, K33, K43.
+//! The checks look at what a tick would use, in the order in which it would: messages, trust, commands,
+//! signing, worktrees, disks, locks, branches, clock; and at a remote, if there is one. They change nothing
+//! but what a tick itself would create. An error would stop a tick, or the tick of one branch; a warning is
+//! worth knowing. Implements git-aynig-doctor(1), K1, K13, K33, K43.
 
 mod branches;
 mod commands;
@@ -42,7 +43,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Its name.
+    /// Returns the level's name.
     pub fn name(self) -> &'static str {
         match self {
             Level::Ok => "ok",
@@ -52,7 +53,7 @@ impl Level {
     }
 }
 
-/// One thing that was looked at. All text is safe to show.
+/// One thing that was looked at. All texts are safe to print.
 #[derive(Debug)]
 pub struct Finding {
     /// How much it matters.
@@ -66,7 +67,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding without a hint.
+    /// Makes a finding without a hint at what mends it.
     pub fn new(level: Level, subject: &'static str, text: impl Into<String>) -> Self {
         Self { level, subject, text: text.into(), mend: None }
     }
@@ -90,8 +91,8 @@ fn shown(path: &Path) -> String {
 type Findings = Vec<Finding>;
 
 impl Runner<'_> {
-    /// Looks at everything, and at the branches that are ticked, a remote's perhaps. What can't be looked at is
-    /// a finding too.
+    /// Runs all checks, those of trust and branches with `ticked`: that runner may go by a remote's branches.
+    /// A check that fails is a finding too.
     pub fn checkup(&self, ticked: &Self) -> Findings {
         type Check<'r, 'a> = fn(&'r Runner<'a>, &mut Findings) -> Result<(), RunnerError>;
         let checks: [(&str, Check<'_, '_>); 16] = [
@@ -153,7 +154,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Configuration under which Git shows other trailers than are acted on here.
+    /// Warns of configuration under which Git shows other trailers than this program acts on.
     fn check_trailers(&self, found: &mut Findings) -> Result<(), RunnerError> {
         const SHOWN: usize = 5;
         let keys = config::other_trailers(self.repo)?;
@@ -217,7 +218,7 @@ impl Runner<'_> {
     }
 }
 
-/// What is wrong with a folder that can't be written.
+/// Says what is wrong with a folder that can't be written.
 fn unwritable(place: &Path) -> Finding {
     let shown = shown(place);
     if !place.is_dir() {
@@ -236,7 +237,7 @@ fn unwritable(place: &Path) -> Finding {
     Finding::new(Error, "repository", text).mend(mend)
 }
 
-/// The path, or the nearest folder above it that exists.
+/// Returns the path, or the nearest folder above it that exists.
 fn existing(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(|p| p.exists()).map(Path::to_owned)
 }

@@ -1,4 +1,5 @@
-//! Worktrees and what is kept in them (K58), disks, ref locks, checkouts that wait, the clock.
+//! Checks of worktrees and what is kept in them (K58), the sandbox, disks, locks, checkouts that wait, and
+//! the clock.
 
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, Mend, existing, name, shown};
@@ -11,13 +12,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// A foreign ref lock this old was probably left behind.
+/// A lock of another program that is this old was probably left behind.
 pub(super) const LOCK_OLD: Duration = Duration::from_secs(10);
-/// Less free space than this stops a tick sooner or later; less than ten times of it is worth saying.
+/// With less free space than this, in bytes, ticks will fail sooner or later; less than ten times of it is
+/// worth a warning.
 const FREE_MIN: u64 = 50 << 20;
-/// The same for files that may still be made.
+/// The same limit for the number of files that may still be created.
 const FILES_MIN: u64 = 1_000;
-/// How far a commit may lie ahead of our clock without a word, in seconds.
+/// How far a commit's date may be ahead of this machine's clock without a warning, in seconds.
 const AHEAD: i64 = 30;
 
 impl Runner<'_> {
@@ -43,7 +45,7 @@ impl Runner<'_> {
             let run = pool.peek(number).run;
             let id = run.as_ref().map(|r| escape(r.run_id.as_bytes())).unwrap_or_default();
             let Some(slot) = pool.lock(number)? else {
-                // Between two runs it is held by a runner that has not said for which.
+                // A runner that holds the slot between two runs has not yet noted the next run.
                 let by = if id.is_empty() { String::new() } else { format!(" by run {id}") };
                 found.push(Finding::new(Fine, "worktrees", format!("{number} is in use{by}")));
                 continue;
@@ -92,12 +94,12 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Whether the kernel can confine commands, and whether it is asked to.
+    /// Reports whether the kernel can confine commands, and whether the settings ask for it.
     pub(super) fn check_sandbox(&self, found: &mut Findings) -> Result<(), RunnerError> {
         let (has, needs) = (sandbox::version(), self.settings.sandbox.needs());
         let here = match has {
             0 => "this kernel has no Landlock".to_owned(),
-            // It is not asked for more.
+            // Nothing newer is asked for.
             6.. => "this kernel has Landlock 6 or newer".to_owned(),
             has => format!("this kernel has Landlock {has}"),
         };
@@ -131,7 +133,7 @@ impl Runner<'_> {
             found.push(room(free, FREE_MIN, format!("{} MiB free where '{}' is", free >> 20, shown(&place))));
             #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
             let (files, left) = (stat.files() as u64, stat.files_available() as u64);
-            // Some file systems make as many as they like, and count none.
+            // Some file systems have no limit on files, and report 0.
             if files > 0 && left < FILES_MIN * 10 {
                 let text = format!("only {left} files may still be made where '{}' is", shown(&place));
                 found.push(room(left, FILES_MIN, text));
@@ -144,11 +146,11 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Locks of Git's own that no tick waits for, and that keep something from being finished.
+    /// Warns of Git's own locks that no tick waits for, but that keep something from being finished.
     fn check_other_locks(&self, found: &mut Findings) {
         let common = &self.repo.common_dir;
         let worktrees = std::fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
-        // A slot's own is replaced with the slot.
+        // The lock in a slot is replaced together with the slot.
         let others = worktrees.filter(|e| !slots::is_slot(&e.path()));
         let indexes = others.map(|e| e.path().join("index.lock")).chain([common.join("index.lock")]);
         let all = indexes
@@ -218,8 +220,8 @@ impl Runner<'_> {
     }
 }
 
-/// How much room there is, as a finding: less than `min` stops a tick sooner or later, less than ten times of
-/// it is worth saying.
+/// Returns how much room there is, as a finding: with less than `min` ticks will fail sooner or later; less
+/// than ten times of it is worth a warning.
 fn room(left: u64, min: u64, text: String) -> Finding {
     match left {
         n if n < min => Finding::new(Error, "disk", text).mend(Mend::Gc(None)),

@@ -8,7 +8,7 @@ use crate::runner::pending;
 use crate::runner::{Runner, RunnerError};
 use std::time::{Duration, SystemTime};
 
-/// A branch that waits this long while a worktree is free is forgotten: no process takes it on.
+/// A branch that waits this long although a worktree is free is forgotten: no process will take it on.
 const FORGOTTEN: Duration = Duration::from_secs(10);
 
 impl Runner<'_> {
@@ -21,7 +21,7 @@ impl Runner<'_> {
         let free = self.free_slots(size)?;
         for note in notes {
             let tip = self.read_tip(&note.branch)?;
-            // A branch that runs is taken care of.
+            // A branch that a run holds is taken care of.
             if tip.is_none_or(|tip| tip.event.as_ref().is_none_or(Event::is_working)) {
                 continue;
             }
@@ -39,7 +39,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Which runs have the first `size` slots.
+    /// Says which runs have the first `size` slots.
     fn who_has_them(&self, size: usize) -> Result<String, RunnerError> {
         let pool = self.pool()?;
         let runs = pool.numbers().into_iter().take(size).filter_map(|number| pool.peek(number).run);

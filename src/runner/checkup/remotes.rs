@@ -1,4 +1,5 @@
-//! The remote that runners share: whether it is configured and, where asked to, whether it answers.
+//! The remote that runners share: whether it is configured and, if the user asks for that, whether it
+//! answers.
 
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, Mend};
@@ -9,11 +10,11 @@ use crate::store::remote::network;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long an answer is waited for.
+/// How long the remote has to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Runner<'_> {
-    /// Looks at the remote of this name. Without `network` nothing leaves the machine.
+    /// Checks the remote of this name. Without `network` nothing is sent to it.
     pub fn checkup_remote(&self, remote: &str, network: bool) -> Findings {
         let mut found = Findings::new();
         if let Err(error) = self.check_remote(remote, network, &mut found) {
@@ -39,7 +40,7 @@ impl Runner<'_> {
         }
         let at = format!("'{shown}' is at {}", shown_url(&url));
         if self.settings.commands_from == CommandsFrom::Nowhere {
-            // Its address, and how it is reached, is what the repository says.
+            // The repository's configuration says the address and how it is reached, and is not trusted.
             let text = format!("{at} (not asked: this repository is not trusted)");
             found.push(Finding::new(Fine, "remote", text));
             return Ok(());
@@ -74,8 +75,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// False where the remote says that it can't move several refs as one; who may not push, or can't, hears that of
-    /// the push itself.
+    /// False if the remote says that it can't move several refs as one. True where this user may not push or
+    /// the trial can't be made: that will show at the push itself.
     fn takes_atomic(&self, remote: &str, home: &Path) -> Result<bool, RunnerError> {
         if self.repo.push_path(remote).is_some() && self.repo.git.may_push_to_paths().is_err() {
             return Ok(true);

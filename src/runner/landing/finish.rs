@@ -1,9 +1,10 @@
-//! Landing what was checked: the target is moved to that very commit, then the branch says so.
+//! Landing what was checked: the target is moved to that very commit, and then the branch is set `landed`.
 //!
-//! Only a command that ended with 0, on a branch that its run still holds, is believed; and only where the target holds
-//! what it did when the candidate was made, the files are those that were checked, and the candidate is what a runner
-//! makes of that branch: who may push could write another one. The target is moved first: a runner
-//! that is killed after that leaves a branch that asks again, and is told that its target has it. Implements K60.
+//! A check counts only if its command ended with 0 while its run still held the branch. Even then the target
+//! is moved only if it holds what it did when the candidate was made, the files are those that were checked,
+//! and the candidate is what a runner makes of that branch: a user who may push could have written another
+//! one. The target is moved first, so a runner that is killed after that leaves a branch that asks again, and
+//! then learns that its target has all of it. Implements K60.
 
 use super::super::active_run::ActiveRun;
 use super::super::move_branch::{Moved, blocked_notes};
@@ -18,25 +19,26 @@ use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::escape;
 use crate::store::{RefName, RemoteFailure, StoreError};
 
-/// What became of the target.
+/// What came of moving the target.
 enum Put {
-    /// It has what was checked.
+    /// The target has what was checked.
     There,
-    /// It holds something else, or what was checked is not what would land.
+    /// The target holds something else than before, or what was checked is not what would land now.
     Stale,
-    /// Something is in the way in a working tree that has it checked out.
+    /// Something is in the way in a working tree that has the target checked out.
     Blocked(Obstacle),
-    /// The remote declined it.
+    /// The remote declined the move, with this message.
     Declined(String),
 }
 
 impl ActiveRun<'_> {
-    /// What this run checks, where it does.
+    /// Returns the candidate that this run checks; `None` for any other run.
     fn candidate(&self) -> Option<Candidate> {
         self.claim.trigger.event.as_ref().and_then(Candidate::of)
     }
 
-    /// What the command declared. One that checks need declare nothing: that it ended with 0 says all.
+    /// Returns what the command declared. A command that checks a candidate need declare nothing: exit status
+    /// 0 is enough.
     pub(in super::super) fn meant(&self, exit: &Exit, declared: &Declared) -> Result<Declared, RunnerError> {
         match (exit, declared, self.candidate()) {
             (Exit::Code(0), Declared::Nothing, Some(_)) => Ok(Declared::State(plain(LANDED)?)),
@@ -44,7 +46,8 @@ impl ActiveRun<'_> {
         }
     }
 
-    /// Writes what a run came to, which lands first what it has checked. `None`: the swap was lost, judge again.
+    /// Writes the outcome of a run; the outcome of a check that succeeded lands its candidate first. `None`:
+    /// the swap was lost, and the branch is to be judged again.
     pub(in super::super) fn land_or_write(
         &mut self,
         exit: &Exit,
@@ -57,7 +60,7 @@ impl ActiveRun<'_> {
         };
         let put = match head {
             HeadIs::Lease(_) => self.put_on_target(&candidate)?,
-            // The command moved the branch itself: what it made of it was not checked.
+            // The command moved the branch itself, and what it wrote there was not checked.
             HeadIs::SlotHead | HeadIs::OwnEvent(_) | HeadIs::Other => Put::Stale,
         };
         let nothing = Take { paths: Vec::new(), rest: Rest::Kept };
@@ -94,7 +97,7 @@ impl ActiveRun<'_> {
         }
     }
 
-    /// Moves the target to what was checked, or finds it there.
+    /// Moves the target to the candidate's commit, unless the target has that already.
     fn put_on_target(&mut self, candidate: &Candidate) -> Result<Put, RunnerError> {
         let (runner, claim) = (self.runner, &self.claim);
         let name = RefName::branch(&candidate.onto);
@@ -142,14 +145,14 @@ impl ActiveRun<'_> {
 }
 
 impl Runner<'_> {
-    /// True where the target's history has what was checked.
+    /// True if the target has what was checked in its history.
     fn has(&self, target: &RefName, candidate: &Candidate) -> Result<bool, RunnerError> {
         let Some(tip) = self.read_tip(target)? else { return Ok(false) };
         Ok(self.repo.git.is_ancestor(candidate.commit, tip.id())?)
     }
 }
 
-/// A state and nothing else.
+/// Makes a declaration of this state and nothing else.
 fn plain(state: &str) -> Result<Declaration, RunnerError> {
     Ok(Declaration {
         state: own(state)?,

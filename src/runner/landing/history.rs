@@ -1,10 +1,12 @@
-//! What the target is to hold: a merge commit, or the branch's own commits on top of it.
+//! The commit that the target is to hold: a merge commit, or the branch's own commits on top of the target.
 //!
-//! A linear history goes down the branch along whichever parent brings the work: of a merge that changed nothing the side
-//! that it equals, of one that only joined what it stood on the side that was joined, else the first, and the merge is one
-//! commit with all that it brought. Commits that only talk to runners (state events without a change) are left out, and
-//! no copy carries a state: the target asks for nothing. What the target has already is not brought twice.
-//! What lands is signed where the policy or the user's own Git asks for that. Implements K60 (histories), K35 (signing).
+//! A linear history follows the branch down along the parent that brought the work. For a merge that changed
+//! nothing, that is the side that it equals; for a merge that only joined the commit on which the branch
+//! stood, the side that was joined; for any other, the first parent, and the merge becomes one commit with
+//! all that it brought. Commits that only talk to runners (state events without a change) are left out, and
+//! no copy carries a state, so that the target asks for nothing. What the target has already is not brought
+//! twice. What lands is signed if the policy or the user's own Git configuration asks for that. Implements
+//! K60 (histories), K35 (signing).
 
 use super::super::signed::not_signed;
 use super::super::{Runner, RunnerError, Tip};
@@ -20,37 +22,37 @@ use crate::store::{Commit, NewCommit, RefName, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-/// Most events of a landing that are passed over to find the work below them.
+/// The most events of a landing that are passed over to find the work below them.
 const EVENTS_MAX: usize = 10_000;
 
-/// What Git says of an object that it does not write.
+/// Part of Git's message about an object that it refuses to write.
 const UNSOUND: &str = "object fails fsck";
 
-/// What came of making it.
+/// What came of making the commit that the target is to hold.
 pub(super) enum Built {
-    /// This is what the target is to hold.
+    /// The commit that the target is to hold.
     Commit(ObjectId),
-    /// It has all of it.
+    /// The target has all of the work already.
     Nothing,
-    /// These paths don't go together.
+    /// These paths conflict; none are named where the histories have nothing in common.
     Conflict(Vec<String>),
-    /// It can't be made, for this reason.
+    /// The commit can't be made, for this reason.
     Unmade(String),
 }
 
-/// Why a commit of the branch can't be copied, and what lands all the same.
+/// Returns why a commit of the branch can't be copied, with the option that lands the branch nevertheless.
 fn no_copy(commit: ObjectId, why: &str) -> Built {
     Built::Unmade(format!("commit {commit} cannot be copied: {why}; land it with --merge, which copies none"))
 }
 
-/// A commit of the branch, and the one whose change it adds to.
+/// A commit of the branch, and the parent to which it adds its change.
 struct Step {
     commit: Commit,
     parent: Commit,
 }
 
 impl Runner<'_> {
-    /// The newest commit of a branch that is more than talk about its landing.
+    /// Returns the newest commit of a branch that is more than an event of its landing.
     pub(super) fn work_of(&self, tip: &Tip) -> Result<ObjectId, RunnerError> {
         let mut at = tip.clone();
         for _ in 0..EVENTS_MAX {
@@ -67,9 +69,9 @@ impl Runner<'_> {
         Ok(at.id())
     }
 
-    /// Whether a commit is what a runner makes of a branch for this target. Nothing in a commit says who made it, so it is
-    /// made once more, without a signature, and both are compared: trees, messages, the target and the work that are joined,
-    /// and where the branch's commits were copied their authors.
+    /// True if a commit is what a runner makes of a branch for this target. Nothing in a commit proves who
+    /// made it, so it is made once more, without a signature, and the two are compared: trees, messages, the
+    /// parents of a merge, and the authors where the branch's commits were copied.
     pub(super) fn is_made_of(
         &self,
         candidate: ObjectId,
@@ -96,7 +98,7 @@ impl Runner<'_> {
         Ok(true)
     }
 
-    /// Makes what the target is to hold.
+    /// Makes the commit that the target is to hold.
     pub(super) fn build(
         &self,
         branch: &RefName,
@@ -137,7 +139,7 @@ impl Runner<'_> {
         Ok(Built::Commit(self.write_landing(tree, vec![base, work], &message, signed)?))
     }
 
-    /// How long a merge of two commits may take: what bounds a run bounds what is made for it.
+    /// Returns how long a merge of two commits may take: the limit of a run also limits what is made for one.
     pub(crate) fn merge_patience(&self) -> Duration {
         self.settings.timeout.map_or(MERGE_PATIENCE, |timeout| timeout.min(MERGE_PATIENCE))
     }
@@ -149,7 +151,8 @@ impl Runner<'_> {
 
     fn replay_onto(&self, base: &Commit, work: ObjectId, signed: bool) -> Result<Built, RunnerError> {
         let one_by_one = self.replay(base, self.steps(base.id, work, false)?, signed)?;
-        // What a merge of the target has mended goes together with it as one commit.
+        // Conflicts that a merge of the target has resolved on the branch come up again commit by commit:
+        // then all up to that merge becomes one commit.
         match one_by_one {
             Built::Conflict(paths) => match self.replay(base, self.steps(base.id, work, true)?, signed)? {
                 Built::Conflict(_) | Built::Unmade(_) => Ok(Built::Conflict(paths)),
@@ -188,7 +191,7 @@ impl Runner<'_> {
             let by = self.signature();
             let copied = self.repo.git.copy_commit(commit.id, (picked, onto), message, &by, signed);
             onto = match (copied, signed) {
-                // What that commit says of its author is no commit's to Git.
+                // Git refuses the copied author or date as malformed.
                 (Err(StoreError::Git { message, .. }), false) if message.contains(UNSOUND) => {
                     return Ok(no_copy(commit.id, &message));
                 }
@@ -200,8 +203,8 @@ impl Runner<'_> {
         Ok(if onto == base.id { Built::Nothing } else { Built::Commit(onto) })
     }
 
-    /// A commit's change on top of this tree: merged with a commit that has the tree and stands where the change does, so
-    /// that both have one base, whichever Git merges them.
+    /// Applies a commit's change on top of this tree, by a merge of the commit with an interim one that has
+    /// the tree and stands on `parent`, so that `parent` is the base of both, whichever Git merges them.
     fn pick(&self, tree: ObjectId, parent: ObjectId, commit: ObjectId) -> Result<Joined, RunnerError> {
         let message = self.render(&Message::new("aynig: interim commit", "", Vec::new()))?;
         let interim = NewCommit { tree, parents: vec![parent], signature: self.signature(), message };
@@ -209,8 +212,8 @@ impl Runner<'_> {
         Ok(self.repo.git.join_commits(onto, commit, self.merge_patience())?)
     }
 
-    /// The branch's commits that the target has not, newest first; `None` where they have no common history. `mended`:
-    /// down to the first merge of the target.
+    /// Returns the branch's commits that the target does not have, newest first; `None` if the two have no
+    /// common history. With `mended` all up to the newest merge of the target is one step.
     fn steps(&self, base: ObjectId, work: ObjectId, mended: bool) -> Result<Option<Vec<Step>>, RunnerError> {
         let beyond = self.repo.git.commits_beyond(base, work)?;
         let (mut at, mut steps) = (work, Vec::new());
@@ -226,7 +229,7 @@ impl Runner<'_> {
     }
 }
 
-/// The parent along which a commit's work came.
+/// Returns the parent along which a commit's work came; `None` for a commit without parents.
 fn brings(
     commit: &Commit,
     parents: Vec<Commit>,
@@ -235,7 +238,8 @@ fn brings(
 ) -> Option<Commit> {
     let same = parents.iter().position(|parent| parent.tree == commit.tree);
     let joined = || match &parents[..] {
-        // Of two sides the target has one, or the second stands on the first.
+        // The target has the first side already, or the second stands on the first: this merge only joined
+        // the second.
         [first, second] if beyond.contains_key(&second.id) => {
             let stands = !beyond.contains_key(&first.id) || reaches(second.id, first.id, beyond);
             stands.then_some(1)
@@ -258,8 +262,9 @@ fn reaches(from: ObjectId, to: ObjectId, beyond: &HashMap<ObjectId, Vec<ObjectId
     false
 }
 
-/// A message that asks for nothing. Where what stood before our trailers is a block of trailers to Git once they are gone (a
-/// `Signed-off-by`), it is read as that, and what it has of ours goes as well.
+/// Removes this program's trailers from a message, so that it asks for nothing. If the text above them is a
+/// trailer block to Git once they are gone (a `Signed-off-by`), it is read as one, and such trailers in it
+/// are removed as well.
 fn without_state(mut message: Message) -> Message {
     let ours = [Dialect::Dwp, Dialect::Aynig].map(Dialect::prefix);
     loop {

@@ -1,9 +1,11 @@
-//! Landing a branch on another: from a request to what is checked; `history` makes that, `finish` lands it.
+//! Landing a branch on another: from the request to the candidate that is checked. `history` makes the commit
+//! that the target is to hold, `finish` lands it.
 //!
-//! A request is answered when its turn comes, from what both branches hold then: the candidate is one commit on the
-//! branch that has what the target would hold, and is dispatched as any state is. While one of them is being checked the
-//! next request for that target waits, as for `dwp-after`; where two were checked at a time all the same, one swap of the
-//! target wins and the other branch asks again. What can't be made is said on the branch, as `stalled`. Implements K60.
+//! A request is answered when its turn comes, from what both branches hold then. The candidate is one commit
+//! on the branch, with the tree that the target would have, and is dispatched as any state is. While one
+//! candidate for a target is being checked, the next request for that target waits, as for `dwp-after`. If
+//! two were checked at a time all the same, one wins the swap of the target and the other branch asks again.
+//! If no candidate can be made, the branch is set `stalled` with the reason. Implements K60.
 
 mod finish;
 mod history;
@@ -25,27 +27,27 @@ use crate::store::command_tree;
 use crate::store::{RefName, StoreError, config, pattern};
 use history::Built;
 
-/// What the reflog says of an event.
+/// The reflog message of an event that the runner writes on the branch.
 const SAID: &str = "aynig: land";
-/// Most bytes of a target's rules.
+/// The most bytes that a target's `.aynig/land` may have.
 const RULES_MAX: usize = 64 << 10;
 
-/// A target as it is now, with its rules.
+/// A target branch as it was read, with its rules.
 pub(crate) struct Target {
     pub name: RefName,
     pub tip: Tip,
-    /// `None`: it has none; or what is wrong with them.
+    /// The target's rules, or what is wrong with them; `None` if it has none.
     pub rules: Option<Result<Rules, String>>,
 }
 
 impl Target {
-    /// The rules, where they can be gone by.
+    /// Returns the rules if the target has any that can be used.
     pub(crate) fn usable(&self) -> Option<&Rules> {
         self.rules.as_ref().and_then(|rules| rules.as_ref().ok())
     }
 }
 
-/// A state's name that is ours.
+/// Returns a state's name that this program itself defines.
 fn own(name: &str) -> Result<StateName, RunnerError> {
     StateName::new(name).map_err(|why| RunnerError::Message { cause: why.to_string() })
 }
@@ -55,8 +57,8 @@ fn unique() -> String {
 }
 
 impl Runner<'_> {
-    /// Why nothing may be landed on a branch by this runner: its owner did not say so, and who writes the request is not
-    /// trusted with code.
+    /// Returns why this runner may land nothing on a branch; `None` if it may. Without `aynig.landOnto` it
+    /// may only where those who write requests are trusted with code (`commandsFrom=branch`).
     pub(crate) fn may_land_on(&self, onto: &RefName) -> Option<Refusal> {
         let patterns = &self.settings.land_onto;
         let may = match (patterns.is_empty(), &self.settings.commands_from) {
@@ -68,7 +70,7 @@ impl Runner<'_> {
         (!may).then(|| Refusal::Target { onto: onto.clone(), key: key() })
     }
 
-    /// A target as it was last heard of; `None` where it does not exist.
+    /// Reads a target as it was last heard of; `None` if it does not exist.
     pub(crate) fn target(&self, name: &RefName) -> Result<Option<Target>, StoreError> {
         let Some(tip) = self.read_tip(name)?.filter(|_| name.is_valid()) else { return Ok(None) };
         let folder = command_tree::find(&*self.store, tip.commit.tree)?;
@@ -83,8 +85,9 @@ impl Runner<'_> {
         Ok(Some(Target { name: name.clone(), tip, rules }))
     }
 
-    /// Where a request is answered: its target, whose commands are near enough to those of what is not made yet, and the
-    /// state that checks there. The outer `None`: the head is no request; the inner: no rules answer it.
+    /// Finds where a request is answered: the target, and the state that checks there. The target's commands
+    /// stand for those of the candidate, which does not exist yet. The outer `None`: the head is no request;
+    /// the inner: no rules answer it.
     pub(super) fn answered_by(&self, tip: &Tip) -> Result<Option<Option<(Tip, StateName)>>, StoreError> {
         let Some(request) = tip.event.as_ref().and_then(Request::of) else { return Ok(None) };
         let target = self.target(&RefName::branch(&request.onto))?;
@@ -92,8 +95,8 @@ impl Runner<'_> {
         Ok(Some(found.map(|(check, tip)| (tip, check))))
     }
 
-    /// What other branches a head waits for: those that it names; and, where it asks to be landed, one that is being
-    /// checked for the same target.
+    /// Returns the branches that a head still waits for: those that it names or, for a request to land, one
+    /// that is being checked for the same target. `None` if it waits for none.
     pub(super) fn queued(&self, event: &Event, around: &Around) -> Result<Option<Unmet>, RunnerError> {
         let unmet = self.unmet(event);
         let Some(request) = Request::of(event).filter(|_| unmet.is_none()) else { return Ok(unmet) };
@@ -103,7 +106,7 @@ impl Runner<'_> {
         Ok(Some(Unmet { missing: vec![want], unreadable: Vec::new() }))
     }
 
-    /// The branch whose check has to end before that of this one begins.
+    /// Returns the branch whose check has to end before this branch's begins; `None` if there is none.
     pub fn lands_behind(&self, branch: &RefName) -> Result<Option<RefName>, RunnerError> {
         let Some(tip) = self.fresh_tip(branch)? else { return Ok(None) };
         let Some(event) = tip.event.as_ref().filter(|event| self.unmet(event).is_none()) else {
@@ -114,7 +117,8 @@ impl Runner<'_> {
         Ok(self.landings()?.into_iter().find(|(onto, _)| *onto == request.onto).map(|(_, first)| first))
     }
 
-    /// The candidates that runs hold at this moment: their targets, and their branches.
+    /// Returns the candidates that runs hold at this moment: for each the name of its target, without
+    /// `refs/heads/`, and its branch.
     pub(super) fn landings(&self) -> Result<Vec<(Vec<u8>, RefName)>, StoreError> {
         let mut found = Vec::new();
         self.store.visit_heads("refs/heads/", &mut |branch, read| {
@@ -130,7 +134,7 @@ impl Runner<'_> {
         Ok(found)
     }
 
-    /// Makes of a request what is to be checked. `None`: the branch is to be judged again.
+    /// Answers a request with a candidate that is to be checked. `None`: the branch is to be judged again.
     pub(super) fn answer_request(
         &self,
         branch: &RefName,
@@ -145,7 +149,7 @@ impl Runner<'_> {
         if !self.mandate.holds() {
             return Ok(Some(Verdict::Refused(Refusal::Changed)));
         }
-        // What is made is made from what the target holds now.
+        // The candidate is made from what the target holds now.
         self.fresh_tip(&name)?;
         let Some(target) = self.target(&name)?.filter(|_| name != *branch) else {
             return self.not_landed((branch, tip), &name, NotLanded::NoTarget, report);
@@ -170,7 +174,7 @@ impl Runner<'_> {
         self.propose(branch, tip, &candidate, (&name, &rules.check), report)
     }
 
-    /// Writes what is to be checked.
+    /// Writes the candidate on the branch.
     fn propose(
         &self,
         branch: &RefName,
@@ -199,7 +203,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Says on the branch why it does not land.
+    /// Writes on the branch, as `stalled`, why it does not land.
     fn not_landed(
         &self,
         (branch, tip): (&RefName, &Tip),
@@ -216,7 +220,7 @@ impl Runner<'_> {
         Ok(is_said.then(|| Verdict::Unlanded { onto: onto.clone(), why, commit }))
     }
 
-    /// Says on the branch that its target has all of it.
+    /// Writes on the branch, as `landed`, that its target has all of it already.
     fn has_landed(
         &self,
         branch: &RefName,
@@ -232,7 +236,7 @@ impl Runner<'_> {
         Ok(None)
     }
 
-    /// Puts an event on the branch; `None` where another process was quicker.
+    /// Writes an event on the branch; `None` if another process was quicker.
     fn say(
         &self,
         branch: &RefName,

@@ -1,8 +1,8 @@
-//! Answering: one message whose id is the question's own, so that there can be one answer alone.
+//! Answering: one message whose id is derived from the question's, so that there can be only one answer.
 //!
-//! It is made where none is and where the question still stands, and the question goes, in one transaction. Killed in
-//! between, the question stays and is answered all the same: who answers it again is told by whom. Implements K49 (which questions
-//! stand), K49a.
+//! In one transaction the answer's ref is created, if there is none and the question still stands, and the
+//! question's ref is deleted. After a kill in between the question's ref stays, but the question is answered
+//! all the same: a user who answers again learns who did. Implements K49 (which questions stand), K49a.
 
 use super::super::change::Inside;
 use super::super::{Runner, RunnerError, Tip};
@@ -21,23 +21,23 @@ use crate::protocol::text::escape;
 use crate::store::{RefChange, RefName, StoreError};
 use std::fmt;
 
-/// What is answered, and with what.
+/// The content of an answer.
 #[derive(Debug, Clone)]
 pub struct Answering {
     /// The choice.
     pub choice: String,
-    /// A word to go with it.
+    /// The text of the answer, beside the choice.
     pub text: String,
-    /// The commit that was looked at.
+    /// The commit that the user has looked at, if that is to be checked.
     pub seen: Option<ObjectId>,
 }
 
 /// The questions that wait for an answer.
 #[derive(Debug, Default)]
 pub struct Questions {
-    /// Those that may be answered, the oldest first.
+    /// Those that may be answered, with who waits for the answer; the oldest first.
     pub open: Vec<(Asked, Asker)>,
-    /// Those that are not signed as the policy asks: their words have no known author, and are not shown.
+    /// Those that are not signed as the policy asks: their author is not known, so their words are not shown.
     pub unsigned: Vec<Unsigned>,
 }
 
@@ -50,7 +50,7 @@ pub struct Unsigned {
     pub branch: RefName,
     /// Its commit.
     pub commit: ObjectId,
-    /// What Git says against its signature; empty where it has none.
+    /// What Git objects to about its signature; empty if it has none.
     pub why: String,
 }
 
@@ -62,13 +62,15 @@ impl fmt::Display for Unsigned {
 }
 
 impl Runner<'_> {
-    /// The questions that wait for an answer, of one branch or of all, the oldest first. Those of runs that
-    /// are over, and for which no head waits, are none; nor are those that were answered, and what is no question.
+    /// Returns the questions that wait for an answer, of one branch or of all, the oldest first. Questions
+    /// for whose answer neither a run nor a head waits are left out, as are answered ones and refs that hold
+    /// no question.
     pub fn open_questions(&self, of: Option<&RefName>) -> Result<Vec<(Asked, Asker)>, TalkError> {
         Ok(self.questions(of)?.open)
     }
 
-    /// The same, with the names of those that would be open if they were signed as the policy asks.
+    /// Returns what [`Runner::open_questions`] does, and apart from these the questions that would be open if
+    /// they were signed as the policy asks.
     pub fn questions(&self, of: Option<&RefName>) -> Result<Questions, TalkError> {
         let prefix = String::from_utf8_lossy(ASKED);
         let mut found = Questions::default();
@@ -77,7 +79,7 @@ impl Runner<'_> {
             let asked = match self.read_words(id, commit) {
                 Ok(asked) => asked,
                 Err(TalkError::Change(error)) => return Err(error.into()),
-                // What is no question.
+                // The ref holds no question.
                 Err(_) => continue,
             };
             if of.is_some_and(|branch| *branch != asked.branch()) {
@@ -97,7 +99,8 @@ impl Runner<'_> {
         Ok(found)
     }
 
-    /// What is said against believing a question: a user who may push could put other words under a yes that is signed.
+    /// Returns why a question is not to be believed, where the policy asks for signatures: a user who may
+    /// push could put other words under a signed yes.
     fn objection_to(&self, asked: &Asked) -> Result<Option<Unsigned>, TalkError> {
         if !self.settings.require_signature {
             return Ok(None);
@@ -119,7 +122,7 @@ impl Runner<'_> {
         }
     }
 
-    /// What a commit asks, believed or not.
+    /// Reads the question of a commit, without a look at its signature.
     fn read_words(&self, id: MessageId, commit: ObjectId) -> Result<Asked, TalkError> {
         let read = self.said(id, commit)?;
         let message = Message::parse(&read.message);
@@ -131,7 +134,7 @@ impl Runner<'_> {
         Ok(Asked { question, commit, snapshot: read.parents.first().copied(), asked: read.committed })
     }
 
-    /// The question of this id.
+    /// Reads the question of this id.
     ///
     /// # Errors
     /// [`TalkError::NoSuchQuestion`], [`TalkError::Unreadable`], [`TalkError::NotSigned`].
@@ -142,11 +145,12 @@ impl Runner<'_> {
         }
     }
 
-    /// The question that a branch asks now.
+    /// Returns the only question that a branch asks now.
     ///
     /// # Errors
-    /// [`TalkError::NoBranch`], [`TalkError::NoQuestion`], [`TalkError::Several`], and [`TalkError::Answered`] for a head
-    /// whose question was answered and that has not heard it yet.
+    /// [`TalkError::NoBranch`], [`TalkError::NoQuestion`], [`TalkError::NoSuchQuestion`] if the head names
+    /// one that is gone, [`TalkError::Several`], [`TalkError::NotSigned`], and [`TalkError::Answered`] if the
+    /// question was answered and the branch has not taken the answer in yet.
     pub fn question_of(&self, branch: &RefName) -> Result<Asked, TalkError> {
         let tip = self.fresh_tip(branch)?.ok_or_else(|| TalkError::NoBranch(branch.clone()))?;
         let mut open = self.open_questions(Some(branch))?;
@@ -170,7 +174,8 @@ impl Runner<'_> {
         }
     }
 
-    /// What stands in the place of a branch's question, and is not signed for it.
+    /// Returns the error for a question that names this branch and is not signed as the policy asks; `None`
+    /// if there is none.
     fn not_signed_on(&self, branch: &RefName) -> Result<Option<TalkError>, TalkError> {
         let asked = self.store.scan(&String::from_utf8_lossy(ASKED))?;
         Ok(asked.into_iter().find_map(|(name, commit)| {
@@ -180,14 +185,16 @@ impl Runner<'_> {
         }))
     }
 
-    /// The question of this id; of one that was answered and is gone it is said by whom.
+    /// Reads the question of this id; of one that was answered and is gone, the error says who answered.
     ///
     /// # Errors
-    /// [`TalkError::NoSuchQuestion`], [`TalkError::Answered`], [`TalkError::Unreadable`].
+    /// [`TalkError::NoSuchQuestion`], [`TalkError::Answered`], [`TalkError::Unreadable`],
+    /// [`TalkError::NotSigned`].
     pub fn question_of_id(&self, id: MessageId) -> Result<Asked, TalkError> {
         match self.question(id) {
             Err(error @ TalkError::NoSuchQuestion(_)) => {
-                // Which branch asked is not known any more: an answer that waits is found by its id alone.
+                // The branch that asked is not known any more, so an answer that waits is found by its id
+                // alone.
                 let waits = self.store.scan("refs/aynig/inbox/")?.into_iter().find_map(|(name, _)| {
                     let at = parse_inbox_ref(name.as_bytes())?;
                     (at.id == answer_id(id)).then(|| RefName::branch(at.branch))
@@ -199,8 +206,9 @@ impl Runner<'_> {
         }
     }
 
-    /// True where a question was answered already. What stands in the place of its answer and is none is no answer, nor is
-    /// what can't be judged here: it is told to who answers.
+    /// True if a question was answered already. A commit in the place of its answer that is no answer does
+    /// not count, nor does one whose signature can't be judged on this machine: [`Runner::answer`] reports
+    /// that one.
     pub fn is_answered(&self, asked: &Asked) -> Result<bool, TalkError> {
         if let Some(answer) = self.store.tip(&asked.answer_name())? {
             return match self.said(asked.question.id, answer) {
@@ -212,7 +220,8 @@ impl Runner<'_> {
         Ok(self.store.tip(&RefName::new(heard_ref(answer_id(asked.question.id))))?.is_some())
     }
 
-    /// The answer that waits for a branch which asks nothing more.
+    /// Returns the answer that waits for a branch that asks nothing more, as an error; `None` if there is
+    /// none.
     fn answered_on(&self, branch: &RefName) -> Result<Option<TalkError>, TalkError> {
         let waits = self.inbox(branch, Some(&Kind::answer()), &|_, _| false)?;
         Ok(waits.into_iter().rev().filter_map(|waiting| waiting.letter.ok()).find_map(|letter| {
@@ -221,7 +230,8 @@ impl Runner<'_> {
         }))
     }
 
-    /// True for a question that a run or a head waits with. No run waits for what is none.
+    /// True if a run or a head waits for the answer to the question under this ref; false if the ref holds no
+    /// question.
     pub(in crate::runner) fn is_waited_for(
         &self,
         name: &RefName,
@@ -239,13 +249,13 @@ impl Runner<'_> {
         Ok(tip.is_some_and(|tip| asker(&tip, &asked) != Asker::Nobody))
     }
 
-    /// Who waits for the answer to a question.
+    /// Returns who waits for the answer to a question.
     pub fn asker(&self, asked: &Asked) -> Result<Asker, TalkError> {
         let tip = self.read_tip(&asked.branch())?;
         Ok(tip.map_or(Asker::Nobody, |tip| asker(&tip, asked)))
     }
 
-    /// Says by whom, where a question of a branch was answered.
+    /// Fails with [`TalkError::Answered`] if the question was answered.
     fn unless_answered(&self, branch: &RefName, id: MessageId) -> Result<(), TalkError> {
         match self.sent_before(branch, answer_id(id))? {
             None => Ok(()),
@@ -273,13 +283,14 @@ impl Runner<'_> {
             let choice = answering.choice.clone();
             return Err(TalkError::NotOffered { choice, offered: offered(question) });
         }
-        // What is no answer does not stand in the way of one.
+        // A commit in the answer's place that is no answer is removed first, so that it does not keep this
+        // one out.
         self.answer_of(asked)?;
         self.unless_answered(&branch, question.id)?;
         let tip = self.fresh_tip(&branch)?;
         let who = tip.as_ref().map_or(Asker::Nobody, |tip| asker(tip, asked));
         if who == Asker::Nobody {
-            // Another answer may have been given and heard since we looked.
+            // Another answer may have been given and taken in since this function looked.
             self.unless_answered(&branch, question.id)?;
             return Err(TalkError::Gone(question.id));
         }
@@ -294,7 +305,7 @@ impl Runner<'_> {
         let letter = question.answer(answering.choice.clone(), answering.text.clone(), from, hop);
         let letter = Letter { seen: Some(asked.commit), ..letter };
         let commit = self.write_letter(&branch, &letter)?;
-        // Where the question stands, and there is no answer yet. The question goes with it.
+        // This succeeds only while the question stands and has no answer; it deletes the question.
         let gone = [RefChange::delete(asked.name(), asked.commit)];
         if !self.create_with(&asked.answer_name(), commit, &gone, "aynig: answer")? {
             self.unless_answered(&branch, question.id)?;
@@ -306,17 +317,17 @@ impl Runner<'_> {
     }
 }
 
-/// The question that a head waits for.
+/// Returns the question whose answer a head waits for.
 pub(crate) fn head_question(tip: &Tip) -> Option<MessageId> {
     asked_by(tip.event.as_ref().filter(|event| !event.is_working())?)
 }
 
-/// Who waits for the answer to a question of this head's branch.
+/// Returns who waits for the answer to a question of the branch with this head.
 pub(crate) fn asker(tip: &Tip, asked: &Asked) -> Asker {
     tip.event.as_ref().map_or(Asker::Nobody, |event| asked.question.asker(event))
 }
 
-/// What a question offers, for people.
+/// Returns the choices that a question offers, quoted for messages.
 pub(crate) fn offered(question: &Question) -> String {
     let choices = question.choices.iter().map(|choice| format!("'{}'", escape(choice.as_bytes())));
     choices.collect::<Vec<_>>().join(", ")
@@ -326,7 +337,7 @@ pub(crate) fn offered(question: &Question) -> String {
 const YES: [&str; 9] = ["yes", "approve", "approved", "accept", "ok", "go", "continue", "allow", "y"];
 const NO: [&str; 9] = ["no", "reject", "rejected", "decline", "deny", "stop", "abort", "refuse", "n"];
 
-/// The choice of a question that means yes, or no.
+/// Returns the choice of a question that means yes, or no.
 ///
 /// # Errors
 /// [`TalkError::NoShortForm`].

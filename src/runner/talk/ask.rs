@@ -1,8 +1,9 @@
-//! Asking, from inside a run: the question's commit, whose parent is the work as it is now.
+//! Asking, from inside a run: the commit of the question, whose parent is the run's work as it is now.
 //!
-//! The work is read as an outcome would read it (K25), and nothing in the slot is moved for it. Who waits for the answer
-//! looks for the one message that can be it, and takes it together with the question. What stands in its place and is
-//! no answer that was offered is removed: else no person could give one. What may be one, and can't be judged here, stays.
+//! The work is read as an outcome would read it (K25), and nothing in the slot is moved for that. A run that
+//! waits looks for the one message that can be the answer, and takes it away together with the question. A
+//! message in the answer's place that is not one of the offered answers is removed, because it would keep the
+//! user's answer out. One that may be the answer, but whose signature can't be judged on this machine, stays.
 //! Implements K49, K49a (what is taken for an answer).
 
 use super::super::Runner;
@@ -15,26 +16,26 @@ use crate::protocol::message::{Message, Trailer};
 use crate::protocol::question::{Offered, Question};
 use crate::store::{Commit, NewCommit, RefChange, RefName, swap};
 
-/// A question that was asked.
+/// A question, with its commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     /// What it asks.
     pub question: Question,
     /// Its commit.
     pub commit: ObjectId,
-    /// The work that is asked about.
+    /// The commit of the work that is asked about.
     pub snapshot: Option<ObjectId>,
     /// When it was asked, in seconds since 1970.
     pub asked: Option<i64>,
 }
 
 impl Asked {
-    /// The branch that asks.
+    /// Returns the branch that asks.
     pub fn branch(&self) -> RefName {
         RefName::branch(&self.question.branch)
     }
 
-    /// Where the one answer to it waits.
+    /// Returns the place in the inbox where the only possible answer waits.
     pub(super) fn answer_at(&self) -> InboxRef {
         let id = answer_id(self.question.id);
         InboxRef { branch: self.question.branch.clone(), kind: Kind::answer(), id }
@@ -50,22 +51,23 @@ impl Asked {
     }
 }
 
-/// What stands in the place of an answer.
+/// What was found in the place of an answer.
 pub(super) enum Place {
     /// The answer.
     Answer(Box<Letter>),
-    /// What may be it: whose signature it is can't be said here, for what is missing.
+    /// A message that may be the answer, but whose signature can't be judged without what is named.
     Unjudged(String),
-    /// Nothing that answers.
+    /// A message that is no answer to this question.
     Nothing,
 }
 
 impl Runner<'_> {
-    /// Asks a question about the work of the run that we are inside of: `ask`.
+    /// Asks a question about the work of the run that this process belongs to: `ask`. With `waits` the
+    /// command itself waits for the answer.
     ///
     /// # Errors
-    /// [`ChangeError::LeaseLost`], [`TalkError::Dialect`] where its branch could not take the answer in and `waits` is
-    /// false, [`TalkError::Message`].
+    /// [`ChangeError::LeaseLost`], [`TalkError::Message`], and [`TalkError::Dialect`] if `waits` is false and
+    /// the branch, being of the `aynig` dialect, could not take the answer in.
     pub fn ask(
         &self,
         inside: &Inside,
@@ -76,7 +78,7 @@ impl Runner<'_> {
         self.ask_with(inside, text, choices, Vec::new(), waits)
     }
 
-    /// The same, with further trailers for those who know them.
+    /// Asks as [`Runner::ask`] does, and adds these trailers to the question.
     pub fn ask_with(
         &self,
         inside: &Inside,
@@ -117,10 +119,12 @@ impl Runner<'_> {
         Ok(asked)
     }
 
-    /// The answer to a question, once it is there.
+    /// Returns the answer to a question; `None` until there is one. A message in its place that is no answer
+    /// is removed.
     ///
     /// # Errors
-    /// [`TalkError::NoJudge`] where one may be it and it can't be said here whether it is signed as the policy asks: it stays.
+    /// [`TalkError::NoJudge`] if a message may be the answer but this machine can't judge whether it is
+    /// signed as the policy asks; that message stays.
     pub fn answer_of(&self, asked: &Asked) -> Result<Option<(ObjectId, Letter)>, TalkError> {
         let name = asked.answer_name();
         let Some(id) = self.store.tip(&name)? else { return Ok(None) };
@@ -139,8 +143,9 @@ impl Runner<'_> {
         }
     }
 
-    /// What a commit answers, where it is an answer to this question: to these very words, one that is offered, and
-    /// signed for its branch where signatures are asked for.
+    /// Judges the commit in the place of an answer. It is the answer to this question if it names the commit
+    /// of the question, makes an offered choice and, where the policy asks for signatures, is signed for the
+    /// branch.
     pub(super) fn as_answer(&self, asked: &Asked, commit: &Commit) -> Result<Place, TalkError> {
         let message = Message::parse(&commit.message);
         let letter = Letter::read_at(&asked.answer_at(), &message, &commit.parents).ok();
@@ -156,19 +161,20 @@ impl Runner<'_> {
         Ok(missing.map_or(Place::Nothing, Place::Unjudged))
     }
 
-    /// Takes an answer and its question away: the one was heard by the run that asked the other. In two steps: who
-    /// answers takes the question away, a moment after the answer is there, and that must not undo the first.
+    /// Moves an answer to `heard` and deletes its question, once the run that asked has received it. Two
+    /// steps instead of one transaction: the process that answers deletes the question a moment after the
+    /// answer exists, and that must not make the first step fail.
     pub fn take_answer(&self, asked: &Asked, answer: ObjectId) -> Result<(), TalkError> {
         let heard = RefName::new(heard_ref(answer_id(asked.question.id)));
         let gone = [RefChange::delete(asked.answer_name(), answer)];
         if !self.create_with(&heard, answer, &gone, "aynig: heard")? {
-            // It was heard before.
+            // The answer was moved to `heard` before.
             swap::delete_ref(&*self.store, &asked.answer_name(), answer, &self.signature())?;
         }
         self.withdraw(asked)
     }
 
-    /// Takes a question away that no run waits for any more.
+    /// Deletes a question for whose answer no run waits any more.
     pub fn withdraw(&self, asked: &Asked) -> Result<(), TalkError> {
         swap::delete_ref(&*self.store, &asked.name(), asked.commit, &self.signature())?;
         Ok(())

@@ -1,6 +1,6 @@
-//! What waits for a branch, as its readers are told.
+//! The messages that wait for a branch, as they are shown.
 //!
-//! A message that cannot be read is listed with what is wrong with it: it never hides the others. Implements K48.
+//! A message that can't be read is listed with the reason, and never hides the others. Implements K48.
 
 use super::super::Runner;
 use super::super::inbox::Found;
@@ -17,19 +17,19 @@ pub struct Waiting {
     pub name: RefName,
     /// Its id.
     pub id: MessageId,
-    /// Which kind its ref says that it is.
+    /// Its kind, as its ref's name says.
     pub kind: Kind,
     /// Its commit.
     pub commit: ObjectId,
-    /// When that was made, in seconds since 1970.
+    /// When the commit was made, in seconds since 1970.
     pub committed: Option<i64>,
-    /// What it says, or why that is not known.
+    /// Its content, or why that can't be read.
     pub letter: Result<Letter, String>,
 }
 
 impl Runner<'_> {
-    /// What waits for a branch, in the order of its ids; of that kind alone, where one is named. Those in `known` are
-    /// not read again.
+    /// Returns the messages that wait for a branch, in the order of their ids; only those of `kind`, if that
+    /// is given. Those for which `known` returns true are left out, and not read again.
     pub fn inbox(
         &self,
         branch: &RefName,

@@ -1,8 +1,9 @@
-//! What people, commands and branches say to each other: messages, questions, answers, pauses.
+//! What users, commands and branches say to each other: messages, questions, answers, pauses.
 //!
-//! Each is a commit under `refs/aynig/`, and a ref that is made where there is none: nothing here moves a branch, but
-//! `resume`, which asks for what `pause --stop` ended. What a foreign hand may write there is read by the protocol's
-//! readers alone, and shown as a problem where it is none. Implements K46, K48, K49, K49a, K50 (the refs).
+//! Each is a commit under `refs/aynig/` and a ref that is created only if it does not exist. Nothing in this
+//! module moves a branch, but for `resume`, which asks again for what `pause --stop` ended. Such refs may be
+//! written by any user who may push: they are read only by the protocol's readers, and what is not valid is
+//! reported as a problem. Implements K46, K48, K49, K49a, K50 (the refs).
 
 pub(crate) mod answer;
 pub(crate) mod ask;
@@ -33,10 +34,10 @@ pub enum TalkError {
     /// Answers are given by a verb of their own.
     #[error("an answer is given to a question, by a verb of its own")]
     IsAnswer,
-    /// The message can't be written, and why.
+    /// The message can't be written, for this reason.
     #[error("cannot write the message: {0}")]
     Message(String),
-    /// This id is another branch's message's.
+    /// A message to this other branch has the id already.
     #[error("message {1} was sent to '{0}': another message needs an id of its own")]
     IdTaken(RefName, MessageId),
     /// This id names no message of the branch's inbox.
@@ -48,57 +49,57 @@ pub enum TalkError {
     /// Commands of this dialect write their outcome themselves.
     #[error("the run on '{0}' is of the 'aynig' dialect: its branch takes no messages in")]
     Dialect(RefName),
-    /// No question is open there.
+    /// The branch has no open question.
     #[error("'{0}' asks nothing")]
     NoQuestion(RefName),
     /// No question has this id.
     #[error("there is no question {0}")]
     NoSuchQuestion(MessageId),
-    /// What has this id can't be read.
+    /// The commit with this id can't be read, for this reason.
     #[error("{0} cannot be read: {1}")]
     Unreadable(MessageId, String),
-    /// A signature is asked for, and what has this id has none for its branch.
+    /// The policy asks for signatures, and the question of this id has none that is valid.
     #[error("{0}")]
     NotSigned(Unsigned),
-    /// An answer waits, and whether it is signed as the policy asks can't be said here.
+    /// An answer waits, and this machine can't judge whether it is signed as the policy asks.
     #[error("the answer to question {0} is held until its signature can be judged: {2}")]
     NoJudge(MessageId, RefName, String),
-    /// A branch asks several things.
+    /// A branch has several open questions.
     #[error("'{0}' asks several questions: {1}")]
     Several(RefName, String),
     /// The run is over, and no head waits for the answer.
     #[error("nobody waits for an answer to question {0} any more")]
     Gone(MessageId),
-    /// Another person has answered.
+    /// The question was answered before.
     #[error("question {id} was answered by {by}: {choice}")]
     Answered {
         /// The question.
         id: MessageId,
-        /// By whom.
+        /// Who answered.
         by: String,
-        /// How.
+        /// The choice that was made.
         choice: String,
     },
     /// The choice was not offered.
     #[error("'{choice}' is no answer that is offered: {offered}")]
     NotOffered {
-        /// What was said.
+        /// The choice that was given.
         choice: String,
-        /// What is offered.
+        /// The choices that are offered.
         offered: String,
     },
     /// None of the choices means yes, or no.
     #[error("the question offers no answer that means {meant}: {offered}")]
     NoShortForm {
-        /// Yes or no.
+        /// `yes` or `no`.
         meant: &'static str,
-        /// What is offered.
+        /// The choices that are offered.
         offered: String,
     },
-    /// The question is about another commit.
+    /// The commit that the user has looked at is not what the question is about now.
     #[error("question {0} is not about {1} any more")]
     Unseen(MessageId, String),
-    /// A branch or its lease.
+    /// An error about a branch or its lease.
     #[error(transparent)]
     Change(#[from] ChangeError),
 }
@@ -116,8 +117,8 @@ impl From<StoreError> for TalkError {
 }
 
 impl Runner<'_> {
-    /// The commit that stands under a message's or a question's name. What is there and is none can't be read,
-    /// and stops nothing else.
+    /// Reads the commit to which the ref of a message or a question points. An object there that is no commit
+    /// is [`TalkError::Unreadable`], which callers take for this one message's problem.
     fn said(&self, id: MessageId, commit: ObjectId) -> Result<Commit, TalkError> {
         match self.store.read_commit(commit) {
             Ok(commit) => Ok(commit),
@@ -126,13 +127,13 @@ impl Runner<'_> {
         }
     }
 
-    /// Makes a ref that does not exist; false where it does by now.
+    /// Creates a ref; false if it exists by now.
     fn create(&self, name: &RefName, commit: ObjectId, log: &str) -> Result<bool, RunnerError> {
         self.create_with(name, commit, &[], log)
     }
 
-    /// Makes a ref that does not exist, together with changes of others; false where one of them does not hold what it
-    /// should by now.
+    /// Creates a ref together with changes of other refs, as one transaction; false if one of them does not
+    /// hold what it should by now.
     fn create_with(
         &self,
         name: &RefName,
@@ -148,7 +149,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Who speaks: the run that we are inside of, or a person.
+    /// Returns who speaks: the run that this process belongs to, or else the user.
     pub fn speaker(&self, inside: Option<&Inside>) -> Holder {
         match inside {
             Some(inside) => Holder::Run(inside.run_id.clone()),
@@ -156,8 +157,8 @@ impl Runner<'_> {
         }
     }
 
-    /// True where a commit may speak for itself, or a signature that the policy asks for says that it was meant for
-    /// this branch.
+    /// True if the policy asks for no signature, or the commit is signed and names this branch as the one it
+    /// was meant for.
     pub(crate) fn is_vouched(
         &self,
         branch: &RefName,
@@ -171,7 +172,8 @@ impl Runner<'_> {
         Ok(named && self.repo.git.verify_commit(commit)?)
     }
 
-    /// What is missing here to say whether a commit is vouched for, which names this branch and may be.
+    /// Returns what this machine lacks to judge the signature of a commit that names this branch; `None` if
+    /// it can judge it, or the commit names another branch.
     fn missing_judge(
         &self,
         branch: &RefName,

@@ -1,6 +1,6 @@
-//! What a command may ask about its own run: what it answers, and its work as an outcome would read it now.
+//! What a command may learn about its own run: its trigger, and its work as an outcome would read it now.
 //!
-//! Nothing in the slot is moved for it. Implements K25 (read before the end), K22 (the lease is the run's).
+//! Nothing in the slot is moved for that. Implements K25 (read before the end), K22 (the lease is the run's).
 
 use super::super::Runner;
 use super::super::change::Inside;
@@ -10,16 +10,16 @@ use crate::protocol::id::ObjectId;
 /// The work of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
-    /// What the run answers.
+    /// The trigger, which the run answers.
     pub trigger: ObjectId,
-    /// The tree that it began with.
+    /// The tree of the run's lease.
     pub before: ObjectId,
-    /// The tree that its slot holds.
+    /// The tree of what its slot holds now.
     pub now: ObjectId,
 }
 
 impl Runner<'_> {
-    /// What the run that we are inside of answers.
+    /// Returns the trigger of the run that this process belongs to.
     ///
     /// # Errors
     /// Where the lease is lost.
@@ -27,10 +27,10 @@ impl Runner<'_> {
         Ok(self.own_lease(&inside.branch, inside)?.2.trigger)
     }
 
-    /// Its work as it is now.
+    /// Returns the work of the run that this process belongs to, as it is now.
     ///
     /// # Errors
-    /// Where the lease is lost, or the slot holds what is no outcome.
+    /// Where the lease is lost, or the slot's content can't be an outcome.
     pub fn own_work(&self, inside: &Inside) -> Result<Work, TalkError> {
         let (tip, _, run) = self.own_lease(&inside.branch, inside)?;
         let (now, _, _) = self.inside_tree(inside, &tip, run.dialect, &mut Vec::new())?;

@@ -1,8 +1,9 @@
-//! Pauses: who holds which branches, and what was ended for one, which `resume` asks for again.
+//! Pauses: who holds which branches, and which runs were ended for one, which `resume` asks for again.
 //!
-//! A pause is a commit and a ref; with `--stop` a second commit on it says which runs were ended, before the first of
-//! them is: a verb that is killed in between has promised no more than was done. The commit that ends one names the
-//! pause, and no other is asked for again: more hands may push a pause than a branch. Implements K50.
+//! A pause is a commit and a ref. With `--stop`, a second commit on it names the runs that are ended, and is
+//! written before the first of them is: it never names fewer than were ended, even if the verb is killed in
+//! between. The commit that ends a run names the pause, and no other run is asked for again, because more
+//! users may push a pause than a branch. Implements K50.
 
 use super::super::change::{ChangeError, Inside};
 use super::super::known::ReadPause;
@@ -16,9 +17,9 @@ use crate::protocol::pause::{PATTERNS_MAX, Pause, ended_for};
 use crate::protocol::transition;
 use crate::store::{Expected, RefName, pattern, swap};
 
-/// The trailer that names a run which was ended for a pause: its trigger, then its branch.
+/// The trailer that names a run that was ended for a pause: its trigger, then its branch.
 const STOPPED: &str = "dwp-stopped";
-/// Most runs that are read of a pause.
+/// The most runs that are read from one pause.
 const STOPPED_MAX: usize = 100_000;
 
 /// A pause that stands.
@@ -26,11 +27,11 @@ const STOPPED_MAX: usize = 100_000;
 pub struct Paused {
     /// Its ref.
     name: RefName,
-    /// Its id; of a ref whose name is none one that stands for it.
+    /// The pause's id, or a stand-in derived from the ref's name if that is no valid id.
     pub id: MessageId,
     /// Its commit.
     pub commit: ObjectId,
-    /// Whom it holds, by whom, and why.
+    /// What it holds, who made it, and why.
     pub pause: Pause,
     /// Since when, in seconds since 1970.
     pub since: Option<i64>,
@@ -43,7 +44,7 @@ pub struct Paused {
 pub struct Stopped {
     /// Its branch.
     pub branch: RefName,
-    /// What it answered.
+    /// The trigger that the run answered.
     pub trigger: ObjectId,
 }
 
@@ -52,7 +53,7 @@ pub struct Stopped {
 pub struct Held {
     /// Its branch.
     pub branch: RefName,
-    /// What it answers.
+    /// The trigger that the run answers.
     pub trigger: ObjectId,
     /// Its id.
     pub run_id: String,
@@ -66,21 +67,21 @@ impl Paused {
         Ok(message)
     }
 
-    /// True where it holds this branch.
+    /// True if the pause holds this branch.
     pub fn holds(&self, branch: &RefName) -> bool {
         self.pause.holds(|patterns| pattern::any(patterns, branch))
     }
 }
 
 impl Runner<'_> {
-    /// Every pause that stands, the oldest first.
+    /// Returns every pause that stands, the oldest first.
     pub fn pauses(&self) -> Result<Vec<Paused>, TalkError> {
-        // Those of a remote that came with the heads may be older.
+        // The pauses of a remote that came with the fetched heads may be out of date.
         self.store.hear_shared(&[PAUSED])?;
         self.known_pauses()
     }
 
-    /// The same, of a remote as far as was heard of it.
+    /// Returns the pauses as [`Runner::pauses`] does, but those of a remote as it was last heard of.
     pub fn known_pauses(&self) -> Result<Vec<Paused>, TalkError> {
         let mut all = Vec::new();
         for ReadPause { name, id, at, commit, pause } in self.read_pauses()? {
@@ -89,14 +90,15 @@ impl Runner<'_> {
             let all_of =
                 |message: &Message| message.all(STOPPED).take(STOPPED_MAX).filter_map(stopped).collect();
             let stopped = message.as_ref().map_or_else(Vec::new, all_of);
-            // A ref that can't be read is at nothing: to take that back is refused before what it holds is asked for.
+            // The commit of a ref that can't be read is not known, and the empty tree stands in for it. That
+            // does no harm: to take such a pause back fails where the ref is read, before this value is used.
             let commit = at.map_or_else(|| self.repo.empty_tree(), Ok)?;
             all.push(Paused { name, id, commit, pause, since, stopped });
         }
         Ok(all)
     }
 
-    /// Holds the branches that match; without a pattern all of them: `pause`.
+    /// Holds the branches that match these patterns, or without any pattern all branches: `pause`.
     ///
     /// # Errors
     /// [`TalkError::Message`] where a pattern or the reason can't be written.
@@ -129,7 +131,7 @@ impl Runner<'_> {
         self.write_said(&paused.name, self.repo.empty_tree()?, parents, paused.message()?)
     }
 
-    /// The runs that are under way on the branches that a pause holds.
+    /// Returns the runs that are under way on the branches that a pause holds.
     pub fn held_runs(&self, paused: &Paused) -> Result<Vec<Held>, TalkError> {
         self.store.refresh()?;
         let mut found = Vec::new();
@@ -141,14 +143,14 @@ impl Runner<'_> {
         Ok(found)
     }
 
-    /// The run that holds a branch now.
+    /// Returns the run that holds a branch now.
     pub fn run_on(&self, branch: &RefName) -> Result<Option<Held>, TalkError> {
         let tip = self.fresh_tip(branch)?;
         let run = tip.as_ref().and_then(run_of);
         Ok(run.map(|(trigger, run_id)| Held { branch: branch.clone(), trigger, run_id }))
     }
 
-    /// Says which runs are about to be ended for a pause.
+    /// Writes on a pause which runs are about to be ended for it.
     pub fn note_stopped(&self, paused: &Paused, runs: &[Held]) -> Result<Paused, TalkError> {
         let stopped = |run: &Held| Stopped { branch: run.branch.clone(), trigger: run.trigger };
         let mut noted = Paused { stopped: runs.iter().map(stopped).collect(), ..paused.clone() };
@@ -158,12 +160,13 @@ impl Runner<'_> {
         let moved = swap::compare_and_swap(&*self.store, &name, expected, noted.commit, &by, "aynig: stop")?;
         match super::is_written(&name, moved)? {
             true => Ok(noted),
-            // It was resumed already.
+            // The pause was taken back already.
             false => Err(ChangeError::Raced(name).into()),
         }
     }
 
-    /// Asks a run to end, by a message that its command may follow: for a pause with that one's words, otherwise without.
+    /// Asks a run to end, by a message that its command may follow. For a pause its text is the pause's
+    /// reason, otherwise it has none.
     pub fn interrupt_run(&self, paused: Option<&Paused>, run: &Held) -> Result<Interrupting, TalkError> {
         let tip = self.fresh_tip(&run.branch)?;
         let (name, id) = interrupt_of(paused.map(|paused| paused.id), &run.branch, run.trigger)?;
@@ -189,19 +192,19 @@ impl Runner<'_> {
         Ok(Interrupting { name, commit, letter })
     }
 
-    /// Takes such a message away again: a run that is asked for again was not meant.
+    /// Deletes a message of [`Runner::interrupt_run`]: it is not meant for a run that is asked for again.
     pub fn unsay(&self, said: &Interrupting) -> Result<(), TalkError> {
         swap::delete_ref(&*self.store, &said.name, said.commit, &self.signature())?;
         Ok(())
     }
 
-    /// True while that run holds its branch.
+    /// True while this run holds its branch.
     pub fn holds_on(&self, run: &Held) -> Result<bool, TalkError> {
         let tip = self.fresh_tip(&run.branch)?;
         Ok(tip.as_ref().and_then(run_of).is_some_and(|(_, run_id)| run_id == run.run_id))
     }
 
-    /// Takes a pause back. False where it is gone already.
+    /// Deletes a pause; false if it is gone already.
     pub fn take_back(&self, paused: &Paused) -> Result<bool, TalkError> {
         if self.store.tip(&paused.name)?.is_none() {
             return Ok(false);
@@ -210,7 +213,8 @@ impl Runner<'_> {
         Ok(true)
     }
 
-    /// The runs that a pause may ask for again: all that it names, unless its word needs a signature that it has not.
+    /// Returns the runs that a pause may ask for again: all that it names, or an error if the policy asks for
+    /// a signature that it does not have.
     pub fn may_bring_back<'a>(&self, paused: &'a Paused) -> Result<&'a [Stopped], TalkError> {
         if paused.stopped.is_empty() {
             return Ok(&[]);
@@ -222,11 +226,11 @@ impl Runner<'_> {
         }
     }
 
-    /// Asks again for a run that was canceled for this pause, with all that its trigger said. `None` where its branch has
-    /// gone on by itself, and where the commit that ended it does not name the pause: who may push a pause could name
-    /// any run.
+    /// Asks again for a run that was canceled for this pause, with all that its trigger said. `None` if its
+    /// branch has gone on by itself, or the commit that ended the run does not name the pause: a user who may
+    /// push a pause could name any run in it.
     pub fn ask_again(&self, run: &Stopped, pause: MessageId) -> Result<Option<ObjectId>, TalkError> {
-        // Left by a 'pause --stop' that was killed, it would end the run that is asked for now.
+        // A message that a killed `pause --stop` left would end the run that is asked for now.
         let (said, _) = interrupt_of(Some(pause), &run.branch, run.trigger)?;
         if let Some(left) = self.store.tip(&said)? {
             swap::delete_ref(&*self.store, &said, left, &self.signature())?;
@@ -251,7 +255,8 @@ impl Runner<'_> {
         if moved { Ok(Some(commit)) } else { Err(ChangeError::Raced(branch.clone()).into()) }
     }
 
-    /// The branches of these whose heads have something to be done about, now that nothing holds them.
+    /// Returns those of the held branches whose heads are state events without a run, for which there may be
+    /// something to do now that nothing holds them.
     pub fn released(&self, holds: &dyn Fn(&RefName) -> bool) -> Result<Vec<RefName>, RunnerError> {
         let mut found = Vec::new();
         self.store.visit_heads("refs/heads/", &mut |branch, read| {
@@ -269,11 +274,12 @@ impl Runner<'_> {
 pub struct Interrupting {
     name: RefName,
     commit: ObjectId,
-    /// What it says.
+    /// The message.
     pub letter: Letter,
 }
 
-/// Under which ref, and with which id, a run is asked to end: the user who takes the pause back can name it.
+/// Returns the ref and the id of the message that asks a run to end. Both are derived from the pause and the
+/// run, so that a process that takes the pause back can name them.
 fn interrupt_of(
     pause: Option<MessageId>,
     branch: &RefName,
@@ -288,7 +294,7 @@ fn interrupt() -> Result<Kind, TalkError> {
     Kind::new(Kind::INTERRUPT).map_err(|why| TalkError::Message(why.to_string()))
 }
 
-/// The trigger and the id of the run that a head is a lease of.
+/// Returns the trigger and the id of the run whose lease is this head; `None` if the head is no lease.
 fn run_of(tip: &Tip) -> Option<(ObjectId, String)> {
     let lease = tip.event.as_ref().filter(|event| event.is_working())?;
     Some((lease.trigger()?, lease.run_id()?.to_owned()))

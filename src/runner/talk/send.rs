@@ -1,8 +1,8 @@
-//! Saying something to a branch: one commit, and one ref that is made where there is none.
+//! Sending a message to a branch: one commit, and one ref that is created only if it does not exist.
 //!
-//! The id, never the commit, tells one message from another: who may have been cut off sends it again under the same
-//! id, and is told that it waits, or was heard. The inbox is asked before what was heard, as messages move from there
-//! to here. Implements K46, K46a (a sender that repeats itself).
+//! A message is identified by its id, never by its commit: a sender that may have been cut off sends it again
+//! under the same id, and learns that it waits already, or was heard. The inbox is read before `heard`,
+//! because messages move from the inbox to there. Implements K46, K46a (a sender that repeats itself).
 
 use super::super::Runner;
 use super::super::change::{ChangeError, Inside};
@@ -14,10 +14,10 @@ use crate::protocol::inbox::{Kind, Letter, MessageId, TEXT_MAX, heard_ref, inbox
 use crate::protocol::message::{Message, Trailer};
 use crate::store::RefName;
 
-/// What is to be said.
+/// A message to be sent.
 #[derive(Debug, Clone)]
 pub struct Sending {
-    /// Which kind of message.
+    /// Its kind.
     pub kind: Kind,
     /// Its id, where the sender has one.
     pub id: Option<MessageId>,
@@ -25,24 +25,24 @@ pub struct Sending {
     pub text: String,
     /// The sender's own trailers.
     pub trailers: Vec<Trailer>,
-    /// The work that is handed over.
+    /// The commit of work that goes with it.
     pub attach: Option<ObjectId>,
 }
 
-/// What was said.
+/// A message that was sent.
 #[derive(Debug)]
 pub struct Sent {
-    /// To whom.
+    /// The branch that it was sent to.
     pub branch: RefName,
-    /// The message.
+    /// The message's commit.
     pub commit: ObjectId,
-    /// What it says.
+    /// Its content.
     pub letter: Letter,
-    /// It was sent now, and not before.
+    /// True if this call has sent it; false if it had been sent before.
     pub fresh: bool,
-    /// It waits.
+    /// True if it waits in the inbox; false if it was heard.
     pub waiting: bool,
-    /// The branch takes it in now, as far as its head says.
+    /// True if the branch's head takes such messages in now.
     pub wanted: bool,
 }
 
@@ -66,7 +66,8 @@ impl Runner<'_> {
         let wanted = event.is_some_and(|event| Accepts::of(event).state(&sending.kind).is_some());
         if let Some(id) = sending.id {
             let sent = self.sent_before(branch, id)?;
-            // Where it waits here it is this branch's own, whatever else has its id.
+            // A message that waits in this branch's inbox is this branch's own, whatever else has the same
+            // id.
             if !sent.as_ref().is_some_and(|sent| sent.waiting)
                 && let Some(other) = self.sent_elsewhere(branch, id)?
             {
@@ -93,30 +94,31 @@ impl Runner<'_> {
         if self.create(&name, commit, "aynig: send")? {
             return Ok(Sent { branch: branch.clone(), commit, letter, fresh: true, waiting: true, wanted });
         }
-        // Another sender sent it under this id just now.
+        // Another process has sent a message under this id just now.
         match self.sent_before(branch, letter.id)? {
             Some(sent) => Ok(Sent { wanted: wanted && sent.waiting, ..sent }),
             None => Err(ChangeError::Raced(name).into()),
         }
     }
 
-    /// A new id.
+    /// Makes a new id from the current time.
     pub(super) fn new_id(&self) -> MessageId {
         let mut random = [0; 8];
         random.copy_from_slice(&uuid::Uuid::new_v4().as_bytes()[8..]);
         MessageId::after(None, self.clock.millis(), random)
     }
 
-    /// The commit of a message.
+    /// Writes the commit of a message.
     pub(super) fn write_letter(&self, branch: &RefName, letter: &Letter) -> Result<ObjectId, TalkError> {
         if letter.text.len() > TEXT_MAX {
             let why = format!("its text has {} bytes, more than 1 MiB", letter.text.len());
             return Err(TalkError::Message(why));
         }
         let mut message = letter.message().map_err(|why| TalkError::Message(why.to_string()))?;
-        // Under `heard` nothing else says whose message it was.
+        // Once the message is under `heard`, only this trailer says for which branch it was.
         message.trailers.push(Trailer::new(BRANCH.of(Dialect::Dwp), branch.short()));
-        // Two who send under one id, or answer one question alike, don't write the same commit.
+        // Makes the commit unique: otherwise two processes that send the same under one id, or answer one
+        // question alike, would write the same commit, and both believe that they won.
         message.trailers.push(Dialect::Dwp.trailer(RECOVERY_ID, uuid::Uuid::new_v4()));
         let (tree, parents) = match letter.attached {
             Some(work) => (self.store.read_commit(work)?.tree, vec![work]),
@@ -125,8 +127,8 @@ impl Runner<'_> {
         self.write_said(branch, tree, parents, message)
     }
 
-    /// A commit that says something. Where signatures are asked for it names the branch that it is signed for: a
-    /// signature holds wherever a commit is pushed to.
+    /// Writes the commit of a message, question, answer or pause. Where signatures are required it names the
+    /// branch that it is signed for, because a signature stays valid wherever the commit is pushed.
     pub(crate) fn write_said(
         &self,
         branch: &RefName,
@@ -141,7 +143,7 @@ impl Runner<'_> {
         Ok(self.write(branch, tree, parents, &message)?)
     }
 
-    /// The message of this id, where it waits for the branch, or was heard by one.
+    /// Returns the message of this id if it waits for the branch, or was heard by any branch.
     pub(super) fn sent_before(&self, branch: &RefName, id: MessageId) -> Result<Option<Sent>, TalkError> {
         let (commit, waiting) = match self.inbox_now(branch)?.into_iter().find(|found| found.at.id == id) {
             Some(found) => (found.commit, true),
@@ -156,7 +158,7 @@ impl Runner<'_> {
         Ok(Some(Sent { branch: branch.clone(), commit, letter, fresh: false, waiting, wanted: false }))
     }
 
-    /// Another branch that a message of this id waits for, or that has heard it.
+    /// Returns another branch for which a message of this id waits, or which has heard it.
     fn sent_elsewhere(&self, branch: &RefName, id: MessageId) -> Result<Option<RefName>, TalkError> {
         let waits = self.store.scan("refs/aynig/inbox/")?.into_iter().find_map(|(name, _)| {
             let at = parse_inbox_ref(name.as_bytes())?;

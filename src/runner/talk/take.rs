@@ -1,8 +1,8 @@
-//! What a run says that it has heard: marks in its folder, which its outcome takes up.
+//! The messages that a run has heard: it marks them in its folder, and its outcome takes them in.
 //!
-//! A mark moves nothing: the message is a parent of the outcome, and its ref goes with that swap; a run that ends
-//! otherwise leaves it where it was. The folder is the command's to write, so what is read there is bounded, and only
-//! the run's own inbox is believed of it. Implements K48 (`--take`).
+//! A mark moves nothing: the message becomes a parent of the outcome, and its ref moves with that swap. A run
+//! that ends otherwise leaves the message where it was. The command may write to the folder, so what is read
+//! there is bounded, and only messages of the run's own inbox are accepted. Implements K48 (`--take`).
 
 use super::super::change::{ChangeError, Inside};
 use super::super::inbox::Found;
@@ -17,9 +17,9 @@ use crate::store::beneath::apart;
 use std::io::Write;
 use std::path::Path;
 
-/// How the file is called.
+/// The name of the file of marks.
 const TAKEN: &str = "taken";
-/// How much of it is read: what a command wrote there.
+/// The most bytes of the file that are read, as a command may write any number.
 const TAKEN_MAX: u64 = 1 << 20;
 
 impl Runner<'_> {
@@ -44,15 +44,16 @@ impl Runner<'_> {
         line.push(b'\n');
         let path = dir.join(TAKEN);
         let failed = |error| ChangeError::from(io("write", &path)(error));
-        // The folder is the command's to write, and this process may be outside of what confines it: no link is followed.
+        // The command may write to the folder, and this process may run outside of the sandbox: no link is
+        // followed.
         let opened = apart(&path).and_then(|(folder, name)| folder.append(name, 0o644));
-        // One write each: two that mark at once don't mix.
+        // Each mark is one write, so that the lines of two processes do not mix.
         opened.map_err(std::io::Error::from).and_then(|mut file| file.write_all(&line)).map_err(failed)?;
         Ok(waiting)
     }
 
-    /// The messages that a run marked, those that still wait and could be delivered, and whose work `head` has: the
-    /// outcome that stands on it takes them along.
+    /// Returns the messages that a run marked and its outcome takes in: those that still wait and could be
+    /// delivered, and whose work is in the history of `head`, on which the outcome stands.
     pub(in crate::runner) fn taken_by(
         &self,
         run_dir: &Path,
@@ -70,7 +71,7 @@ impl Runner<'_> {
     }
 }
 
-/// What a run of this branch marked, by the ids: no more than one delivery takes.
+/// Returns what a run of this branch marked, ordered by id, and at most as many as one delivery takes.
 fn taken(run_dir: &Path, branch: &RefName) -> Vec<Found> {
     let path = run_dir.join(TAKEN);
     let read = apart(&path).and_then(|(folder, name)| folder.read(name, TAKEN_MAX));
@@ -100,7 +101,7 @@ fn taken(run_dir: &Path, branch: &RefName) -> Vec<Found> {
 mod tests {
     use super::*;
 
-    /// K48: what a command wrote there names messages of its own branch, or nothing.
+    /// K48: the marks that a command wrote name messages of its own branch, or nothing.
     #[test]
     fn only_the_runs_own_inbox_is_believed_of_its_marks() {
         let dir = tempfile::tempdir().unwrap();

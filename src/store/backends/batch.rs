@@ -1,7 +1,7 @@
 //! A `git cat-file --batch` child that is asked for commits, many questions ahead of the answers.
 //!
-//! It says whether it is still good: one that died or talks nonsense is thrown away, and the caller
-//! starts another. Implements K37 (objects of the second backend).
+//! [`Batch::ask`] reports whether the child is still usable. The caller throws away a child that died or gave
+//! an answer that makes no sense, and starts another. Implements K37 (objects of the second backend).
 
 use crate::protocol::id::ObjectId;
 use crate::store::StoreError;
@@ -10,7 +10,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout};
 
-/// How many objects are asked for before their answers are read: both pipes hold this many.
+/// How many objects are asked for before their answers are read. That many questions fit into the pipe to the
+/// child, so that writing them never waits for a child that waits for its answers to be read.
 pub(crate) const ASK_AHEAD: usize = 200;
 
 /// A running `git cat-file --batch`.
@@ -22,7 +23,7 @@ pub(crate) struct Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        // The end of its input ends it.
+        // The child exits at the end of its input.
         self.input = None;
         let _ = self.child.wait();
     }
@@ -30,9 +31,9 @@ impl Drop for Batch {
 
 /// Why a batch child gave no object.
 enum BatchError {
-    /// The child is gone or talks nonsense: a new one may do better.
+    /// The child died, or its answer makes no sense: a new child may do better.
     Broken,
-    /// It answered that there is no such commit.
+    /// The child answered that there is no such commit; the cause, in words.
     Absent(String),
 }
 
@@ -46,7 +47,7 @@ impl From<std::io::Error> for BatchError {
 pub(crate) type Answer = Result<Vec<u8>, String>;
 
 impl Batch {
-    /// Starts one for this repository.
+    /// Starts a child for the repository of this Git directory.
     pub(crate) fn start(git: &Git, common_dir: &Path) -> Result<Self, StoreError> {
         let mut child = git.command(common_dir).verb("cat-file").args(["--batch"]).spawn()?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
@@ -56,7 +57,8 @@ impl Batch {
         Ok(Self { child, input, output: BufReader::new(output) })
     }
 
-    /// Answers in the order of the questions, as far as the child lived; and whether it still does.
+    /// Asks for these commits. Returns the answers in the order of the questions, up to where the child
+    /// failed, and true where the child can be asked again.
     pub(crate) fn ask(&mut self, ids: &[ObjectId]) -> (Vec<(ObjectId, Answer)>, bool) {
         let mut answers = Vec::with_capacity(ids.len());
         let questions: String = ids.iter().map(|id| format!("{id}\n")).collect();

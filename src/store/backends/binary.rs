@@ -1,11 +1,12 @@
 //! The store served by the `git` binary alone, for what gix can't do: reftable, partial clones.
 //!
-//! Objects come from one long-lived `git cat-file --batch`, started when first needed and again when it died.
-//! Refs are read by `for-each-ref` and moved by `update-ref`, whose exit status is the answer of an attempt; a
-//! failed attempt on a ref that still holds the old value is made again for about a second, because reftable
-//! has one lock for all refs; for longer while that goes from hand to hand. Refs in files are moved by
-//! `refs::files`, whose locks a kill leaves known for ours. Symbolic refs are refused. Durable
-//! means `core.fsync=committed` and the folders synced here, which Git does not do.
+//! Commits come from one long-lived `git cat-file --batch`, which is started at first use and again after it
+//! died; trees and blobs are each read by a child of their own. Refs are read by `for-each-ref` and moved by
+//! `update-ref`, whose exit status is the answer of an attempt. A failed attempt on a ref that still holds
+//! the old value is repeated for about a second, because reftable has one lock for all refs, and for longer
+//! while that lock passes from process to process. Refs in files are moved by `refs::files`, whose locks are
+//! recognized as this tool's after a kill. Symbolic refs are refused. Durable means `core.fsync=committed`,
+//! and that this store syncs the folders, which Git does not do.
 //!
 //! Implements K37, K42 (second backend), K11 (the attempt).
 
@@ -25,17 +26,19 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Between two attempts; doubles.
+/// The pause between the first two attempts; a swap doubles it each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
-/// Longest time that a swap waits for a lock which others pass on to one another.
+/// The longest time that a swap waits for a lock which other processes pass on to one another, and that a
+/// read waits for a ref which Git says exists but does not list.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Differs once a file was replaced.
+/// Returns the inode and modification time of a file, which differ once the file was replaced;
+/// `None` where there is no file.
 fn state_of(path: &Path) -> Option<(u64, i64, i64)> {
     std::fs::metadata(path).ok().map(|m| (m.ino(), m.mtime(), m.mtime_nsec()))
 }
 
-/// A repository by way of `git`.
+/// A repository that is read and written by the `git` binary.
 pub struct GitStore {
     git: Git,
     common_dir: PathBuf,
@@ -43,13 +46,14 @@ pub struct GitStore {
     reftable: bool,
     durable: bool,
     retry_for: Duration,
-    /// Who moves refs that are in files.
+    /// Moves the refs where they are kept in files; `None` where `git` moves them.
     files: Option<FilesRefs>,
     batch: RefCell<Option<Batch>>,
 }
 
 impl GitStore {
-    /// The repository of this Git directory (main, bare, or that of a linked worktree).
+    /// Opens the repository of this Git directory, be it the main one, a bare repository, or
+    /// that of a linked worktree.
     pub fn open(git: Git, git_dir: &Path, durable: bool) -> Result<Self, StoreError> {
         let ask = |args: &[&str]| -> Result<Vec<u8>, StoreError> {
             let mut answer = git.command(git_dir).verb("rev-parse").args(args).ok()?;
@@ -73,7 +77,7 @@ impl GitStore {
         })
     }
 
-    /// Has refs moved by our own code; for those in files only.
+    /// Has `refs::files` move the refs, in place of `git`, where the repository keeps its refs in files.
     pub(crate) fn with_files(self, policy: Policy) -> Self {
         let refs = || FilesRefs::new(&self.common_dir, self.hex_len, policy, self.git.clone());
         Self { files: (!self.reftable).then(refs), ..self }
@@ -83,7 +87,8 @@ impl GitStore {
         self.git.command(&self.common_dir).verb("cat-file").args([kind, &id.to_string()]).ok()
     }
 
-    /// What is at exactly this name, by one child; that nothing is there, by more.
+    /// Returns what the ref of exactly this name holds. One child is enough to find a value; that there is
+    /// none takes more than one.
     fn read(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         let (begun, mut refused) = (Instant::now(), 0);
         loop {
@@ -93,13 +98,14 @@ impl GitStore {
             if !self.reftable {
                 return Ok(None);
             }
-            // Where Git can't read a table just then, it lists nothing and calls that success; of one name it
-            // tells the two apart.
+            // Where Git can't read a table at that moment, `for-each-ref` lists nothing and succeeds.
+            // `show-ref --exists` tells an unreadable table from a missing ref.
             let args = [OsStr::new("--exists"), OsStr::from_bytes(name.as_bytes())];
             let output = self.git.command(&self.common_dir).verb("show-ref").args(args).output()?;
             let (cause, patience) = match output.status.code() {
                 Some(2) => return Ok(None),
-                // It came meanwhile: on a busy machine each of the two children takes its time.
+                // The ref was created between the two children, each of which may
+                // take long on a busy machine.
                 Some(0) => ("git says that it is there, and does not list it".to_owned(), LONGEST),
                 _ => {
                     refused += 1;
@@ -128,7 +134,7 @@ impl GitStore {
                 None => Ok(Some(id)),
             };
         }
-        // Git leaves a broken ref out with a warning: not the same as one that is gone.
+        // Git leaves a broken ref out of the list with a warning, which is not the same as a missing ref.
         if !scan.said.is_empty() {
             return Err(StoreError::UnreadableRef { name: name.clone(), cause: Unread::Content(scan.said) });
         }
@@ -136,7 +142,7 @@ impl GitStore {
         Ok(None)
     }
 
-    /// A symbolic ref to a missing one is left out by `for-each-ref` without a word.
+    /// Refuses a symbolic ref whose target is missing, which `for-each-ref` leaves out without a warning.
     fn refuse_dangling_symbolic(&self, name: &RefName) -> Result<(), StoreError> {
         let args = [OsStr::new("-q"), OsStr::from_bytes(name.as_bytes())];
         let output = self.git.command(&self.common_dir).verb("symbolic-ref").args(args).output()?;
@@ -173,7 +179,7 @@ impl GitStore {
         Ok(Listing { lines, said: output.message })
     }
 
-    /// One transaction, branches first.
+    /// Makes one attempt: a single `update-ref` transaction that moves branches first.
     fn attempt(&self, changes: &[&RefChange], by: &Signature, log: &str) -> Result<(), StoreError> {
         let null = "0".repeat(self.hex_len);
         let mut lines = b"start\0".to_vec();
@@ -206,7 +212,7 @@ impl GitStore {
         command.args(["-z", "--stdin"]).stdin(lines).ok().map(drop)
     }
 
-    /// A new ref must be no folder of another, and have no other as a folder.
+    /// Refuses a new ref whose name is a folder of another ref's name, or the other way round.
     fn refuse_conflicts(&self, changes: &[&RefChange]) -> Result<(), StoreError> {
         let created = changes.iter().filter(|c| c.expected == Expected::Missing && c.new.is_some());
         let created: Vec<&RefName> = created.map(|change| &change.name).collect();
@@ -231,7 +237,7 @@ impl GitStore {
 
     fn sync_ref(&self, name: &RefName) -> Result<(), StoreError> {
         let path = self.common_dir.join(OsStr::from_bytes(name.as_bytes()));
-        // New folders of a nested name are entries of those above them.
+        // A nested name may have created folders, each of which is an entry of the folder above it.
         for folder in path.ancestors().skip(1).take_while(|f| f.starts_with(self.common_dir.join("refs"))) {
             if folder.is_dir() {
                 sync(folder)?;
@@ -240,12 +246,13 @@ impl GitStore {
         Ok(())
     }
 
-    /// Reads commits in this order, many questions ahead of the answers.
+    /// Reads commits and returns them in the order of `ids`, asking for many before the first answer is read.
     fn read_many(&self, ids: &[ObjectId]) -> Vec<Result<Commit, StoreError>> {
         let mut read = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(ASK_AHEAD) {
             let mut left = chunk;
-            // A child that died is replaced once; what is missing then is an error each.
+            // A child that died is replaced once. Each commit that is still
+            // unanswered after that is an error.
             for _ in 0..2 {
                 let got = self.with_batch(|batch| batch.ask(left)).unwrap_or_default();
                 read.extend(got.iter().map(|(id, raw)| parsed(*id, raw)));
@@ -299,7 +306,7 @@ impl Store for GitStore {
                 Some(_) => {}
             }
         }
-        // Git names the broken ones only in its warnings.
+        // Git names broken refs only in its warnings.
         let broken =
             listing.said.split("ignoring broken ref ").skip(1).filter_map(|rest| rest.split(' ').next()).map(
                 |name| (RefName::new(name.as_bytes()), Unread::Content("git calls it broken".to_owned())),
@@ -328,7 +335,8 @@ impl Store for GitStore {
 
     fn try_swaps(&self, changes: &[RefChange], by: &Signature, log: &str) -> Result<(), StoreError> {
         let sorted = in_name_order(changes)?;
-        // As Git refuses a branch that would point at nothing; asked first, so that it is not retried.
+        // Git refuses a branch that would point at a missing object. That is checked first, so that such
+        // an attempt is not retried.
         for new in changes.iter().filter_map(|change| change.new) {
             self.read_commit(new)?;
         }
@@ -341,7 +349,7 @@ impl Store for GitStore {
         let (mut started, mut seen) = (begun, first);
         let mut pause = FIRST_PAUSE;
         loop {
-            // This also refuses a symbolic ref: `update-ref` would follow or overwrite it.
+            // Reading the ref also refuses a symbolic ref, which `update-ref` would follow or overwrite.
             for RefChange { name, expected, new: _ } in &sorted {
                 let found = self.read(name)?;
                 let wanted = match expected {
@@ -359,18 +367,19 @@ impl Store for GitStore {
             self.refuse_conflicts(&sorted)?;
             let passed_on = state_of(&tables);
             if passed_on != seen && begun.elapsed() < LONGEST {
-                // While others move their refs, ours has its turn yet.
+                // While other processes move their refs, this swap can still get its turn.
                 (seen, started, pause) = (passed_on, Instant::now(), FIRST_PAUSE);
             }
             if started.elapsed() > self.retry_for {
-                // It may be what a child of ours left that was killed since this process began.
+                // The lock may be one that a `git` child of this tool left when it was killed,
+                // after this process began.
                 let swept = children::sweep(&self.common_dir);
                 if !swept.removed.is_empty() || !swept.young.is_empty() && begun.elapsed() < LONGEST {
                     (started, pause) = (Instant::now(), FIRST_PAUSE);
                     continue;
                 }
                 let path = tables.with_extension("list.lock");
-                // A machine may be so busy that one child holds it for seconds.
+                // A machine may be so busy that one child holds the lock for seconds.
                 let patient = self.reftable && path.exists() && begun.elapsed() < LONGEST;
                 if patient && children::at_work(&self.common_dir, &path) {
                     (started, pause) = (Instant::now(), FIRST_PAUSE);
@@ -417,7 +426,7 @@ impl Store for GitStore {
 
     fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
         if is_empty_tree(new.tree) {
-            // Git knows it by itself, and its `fsck` misses the object all the same.
+            // Git knows the empty tree without its object, and yet `git fsck` reports the object as missing.
             let command = self.git.command(&self.common_dir).durable(self.durable).verb("hash-object");
             command.args(["-t", "tree", "-w", "--stdin"]).stdin(Vec::new()).id()?;
         }

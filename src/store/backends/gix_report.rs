@@ -1,4 +1,4 @@
-//! What gix reports, as errors for people: in the system's words where the system was the reason.
+//! Turns what gix reports into errors for people, in the system's words where the system was the reason.
 
 use crate::store::{StoreError, disk, io_error};
 use std::error::Error;
@@ -9,8 +9,8 @@ pub(crate) fn gix_error(what: &'static str) -> impl FnOnce(gix::Error) -> StoreE
     move |error| StoreError::Gix { what, message: words(&error) }
 }
 
-/// Wraps a report of what writes at or below `place`: an error of the system's names it, and a full disk
-/// is an error of its own.
+/// Wraps gix's report of a failed write at or below `place`. The error names that place where the system
+/// failed, and a full disk is an error of its own.
 pub(crate) fn gix_write_error(what: &'static str, place: &Path) -> impl FnOnce(gix::Error) -> StoreError {
     move |error| {
         if let Some(code) = error.iter_errors().find_map(errno) {
@@ -22,7 +22,7 @@ pub(crate) fn gix_write_error(what: &'static str, place: &Path) -> impl FnOnce(g
     }
 }
 
-/// The report and what led to it, outermost first, without the wrappers that only say that there is more.
+/// Returns the report and its causes in one line, outermost first, without wrappers that only repeat a text.
 fn words(error: &gix::Error) -> String {
     let mut words: Vec<String> = Vec::new();
     for cause in error.iter_errors() {
@@ -36,8 +36,8 @@ fn words(error: &gix::Error) -> String {
     words.join(": ")
 }
 
-/// The number of the system's error that one of gix's is about. Below the wrappers of the tempfile library
-/// the error itself is out of reach: there its own report for programmers has it.
+/// Returns the number of the system error that one of gix's errors is about, if any. The tempfile library
+/// does not expose the system error that it wraps, so that the number is then taken from the `Debug` text.
 fn errno(error: &(dyn Error + 'static)) -> Option<i32> {
     let mut cause = Some(error);
     while let Some(this) = cause {

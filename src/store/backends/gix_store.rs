@@ -1,13 +1,13 @@
-//! The store in process: gix reads and writes objects, `refs::files` reads and swaps refs.
+//! The in-process store: gix reads and writes objects, `refs::files` reads and swaps refs.
 //!
-//! Refuses to open what gix would silently misread: reftable and unknown extensions (gix sees no refs
-//! there and would write stray files). Partial clones are for [`super::binary`] too, by
-//! `backend_for`. `refs/replace` is ignored: what was hashed counts.
+//! Refuses to open what gix would silently misread: reftable and unknown extensions (gix sees no refs there
+//! and would write stray files). `backend_for` leaves partial clones to [`super::binary`] too. `refs/replace`
+//! is ignored: an id stands for the content that was hashed.
 //!
-//! A written commit is on disk before a ref names it, where durable: object file, its folder, and the lock's
-//! content wait for the disk together. A torn object that a crash left under the same id is replaced; gix would
-//! keep it. Single-threaded on purpose: two threads that meet a cold object database can be told that an object
-//! is missing. Implements K37, K42 (objects).
+//! A durable store has a written commit on disk before a ref names it: the object file, its folder and the
+//! content of the ref's lock are synced together. A torn object that a crash left under the same id is
+//! replaced; gix would keep it. The store is single-threaded on purpose: where two threads use a cold object
+//! database, gix may report to one of them that an object is missing. Implements K37, K42 (objects).
 
 use super::binary::GitStore;
 use super::bulk;
@@ -27,13 +27,14 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Delta bases kept while many commits are read; the default of 64 slots misses on most.
+/// The size of the cache of delta bases while many commits are read; the default of 64
+/// slots misses on most of them.
 const DELTA_BASE_CACHE: &str = "core.deltaBaseCacheLimit=96m";
 
 /// How a store is opened.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Sync before reporting (`aynig.fsync`).
+    /// Sync what was written before reporting success (`aynig.fsync`).
     pub durable: bool,
     /// How long a held ref lock is waited for.
     pub lock_wait: Duration,
@@ -56,7 +57,7 @@ pub(crate) enum Backend {
     Git(String),
 }
 
-/// Decides by configuration alone, never after an error.
+/// Decides which store serves a repository, by its configuration alone, never after another store failed.
 ///
 /// # Errors
 /// [`StoreError::Unsupported`] for an extension that neither Git nor this tool knows.
@@ -99,7 +100,7 @@ pub fn open_store(git_dir: &Path, git: Git, options: &Options) -> Result<Box<dyn
     })
 }
 
-/// The store of a repository whose objects gix can't serve.
+/// Opens the `git` binary's store for a repository that gix can't serve.
 pub(crate) fn git_store(
     repo: &gix::Repository,
     git: Git,
@@ -123,12 +124,12 @@ pub struct GixStore {
     loose: gix::odb::loose::Store,
     refs: FilesRefs,
     durable: bool,
-    /// The commits that were asked for last: a tick reads the same few again at each step, and what an id names
-    /// does not change. Whether it is still there is asked where a ref is to name it.
+    /// The commits that were read last: a tick reads the same few again at each step, and the content of an
+    /// id does not change. Whether a commit still exists is checked when a ref is to name it.
     recent: RefCell<VecDeque<Commit>>,
 }
 
-/// A head, a lease and an outcome, and as many of another branch.
+/// How many commits are kept: a head, a lease and an outcome, for each of two branches.
 const RECENT: usize = 6;
 
 impl GixStore {
@@ -140,7 +141,7 @@ impl GixStore {
         Self::from_repo(open_repo(path, options)?, git, options)
     }
 
-    /// Serves an opened repository.
+    /// Makes the store of a repository that is open already.
     pub(crate) fn from_repo(
         mut repo: gix::Repository,
         git: Git,
@@ -160,7 +161,7 @@ impl GixStore {
         Ok(Self { repo, objects_dir, loose, refs, durable: options.durable, recent })
     }
 
-    /// The refs by themselves.
+    /// Returns the refs without the objects.
     pub fn refs(&self) -> &FilesRefs {
         &self.refs
     }
@@ -168,7 +169,7 @@ impl GixStore {
     fn read_raw(&self, id: ObjectId, want: Kind) -> Result<Vec<u8>, StoreError> {
         let gix_id = to_gix(id)?;
         let mut buffer = Vec::new();
-        // Asked twice: a first miss may only mean that a pack was exchanged just then.
+        // Looks twice, because a first miss may only mean that a pack was being replaced.
         for _ in 0..2 {
             let found = gix::objs::Find::try_find(&self.repo.objects, &gix_id, &mut buffer)
                 .map_err(|error| StoreError::Object { id, cause: error.to_string() })?;
@@ -181,8 +182,8 @@ impl GixStore {
         Err(StoreError::Object { id, cause: "it is missing".to_owned() })
     }
 
-    /// Writes a loose object, replacing a torn one. Where durable it is synced before the next ref moves:
-    /// what no ref names need not survive.
+    /// Writes a loose object, replacing a torn one. A durable store syncs it before the next ref moves, not
+    /// at once: an object that no ref names need not survive.
     fn write_object(&self, kind: Kind, data: &[u8]) -> Result<ObjectId, StoreError> {
         let id = gix::objs::compute_hash(self.repo.object_hash(), kind, data)
             .map_err(gix_error("hash the object"))?;
@@ -287,7 +288,8 @@ impl Store for GixStore {
     }
 
     fn try_swaps(&self, changes: &[RefChange], by: &Signature, log: &str) -> Result<(), StoreError> {
-        // As Git refuses a branch that would point at nothing, or at something that is no commit.
+        // Git refuses a branch that would point at a missing object, or at something that is no
+        // commit; so does this store.
         for new in changes.iter().filter_map(|change| change.new) {
             self.read_raw(new, Kind::Commit)?;
         }
@@ -329,7 +331,7 @@ impl Store for GixStore {
     }
 
     fn write_commit(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
-        // Git knows the tree without entries by itself, and its `fsck` misses the object all the same.
+        // Git knows the empty tree without its object, and yet `git fsck` reports the object as missing.
         let empty = gix::ObjectId::empty_tree(self.repo.object_hash());
         if new.tree.as_bytes() == empty.as_bytes() && self.read_raw(new.tree, Kind::Tree).is_err() {
             self.write_object(Kind::Tree, b"")?;

@@ -1,8 +1,8 @@
-//! A store in memory, for tests and the model: same answers, and failures on demand.
+//! A store in memory, for tests and the model: it answers as the other stores do, and fails on demand.
 //!
-//! Clones share one repository, as runners on one machine do. Ids look real and depend on all of a
-//! commit's content, so two identical commits are one here too. [`MemoryStore::fail_next`] arms one
-//! failure for the next attempt; [`MemoryStore::hide_tips`] makes refs unreadable for a while.
+//! Clones share one repository, as runners on one machine do. Ids look real and depend on all of a commit's
+//! content, so that two identical commits are one, as in Git. [`MemoryStore::fail_next`] arms one failure for
+//! the next attempt; [`MemoryStore::hide_tips`] makes refs unreadable for a while.
 
 use crate::protocol::id::ObjectId;
 use crate::store::{
@@ -15,13 +15,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What the next attempt of a swap meets.
+/// How the next attempt of a swap fails.
 pub enum Failure {
     /// The swap happens, but its answer is lost.
     LostAnswer,
-    /// The swap happens, then this, then its answer is lost.
+    /// The swap happens, then this function runs, then the swap's answer is lost.
     LostAnswerThen(Box<dyn FnOnce(&MemoryStore) + Send>),
-    /// This happens, then the swap fails without having happened.
+    /// This function runs, then the swap fails without having happened.
     FailsAfter(Box<dyn FnOnce(&MemoryStore) + Send>),
     /// The ref's lock is held by another process.
     LockHeld,
@@ -44,7 +44,7 @@ struct Inner {
 }
 
 impl MemoryStore {
-    /// An empty repository.
+    /// Returns an empty repository.
     pub fn new() -> Self {
         Self::default()
     }
@@ -59,7 +59,7 @@ impl MemoryStore {
         self.lock().hidden_tips = n;
     }
 
-    /// Puts a ref where it is told, as another process's `git update-ref` does; `None` deletes.
+    /// Sets a ref without any check, as another process's `git update-ref` does; `None` deletes it.
     pub fn force(&self, name: &RefName, id: Option<ObjectId>) {
         let mut inner = self.lock();
         match id {
@@ -68,12 +68,12 @@ impl MemoryStore {
         };
     }
 
-    /// Makes a branch another name for a ref.
+    /// Makes a branch a symbolic ref to `target`.
     pub fn make_symbolic(&self, name: &RefName, target: &RefName) {
         self.lock().symbolic.insert(name.clone(), target.clone());
     }
 
-    /// Every swap that happened: ref, new value, message.
+    /// Returns every swap that happened: ref, new value (`None`: deleted), message.
     pub fn log(&self) -> Vec<(RefName, Option<ObjectId>, String)> {
         self.lock().log.clone()
     }
@@ -133,7 +133,7 @@ fn lost_answer() -> StoreError {
     StoreError::Git { verb: "update-ref".to_owned(), message: "the answer was lost".to_owned() }
 }
 
-/// Twenty bytes that depend on all of the content.
+/// Returns an id of twenty bytes that depend on all of the content.
 fn id_of(raw: &[u8]) -> ObjectId {
     let mut bytes = [0; 24];
     for (salt, part) in bytes.chunks_exact_mut(8).enumerate() {

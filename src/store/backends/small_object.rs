@@ -1,8 +1,9 @@
 //! Loose objects that take one block of a disk whether they are compressed or not: commits, above all.
 //!
-//! Compressing one clears 400 KB of memory first, which costs more than all else that is done to write it. A small object
-//! is therefore a zlib stream of one stored block (RFC 1950; RFC 1951, 3.2.4), which every Git reads; what is larger,
-//! gix compresses. The store looks first whether the object is there. Implements K42 (objects).
+//! Compressing such an object clears 400 KB of memory first, which costs more than all the rest of writing
+//! it. A small object is therefore written as a zlib stream of one stored block (RFC 1950; RFC 1951, 3.2.4),
+//! which every Git reads; gix compresses the larger ones. The store checks before whether the object exists.
+//! Implements K42 (objects).
 
 use crate::store::{StoreError, io_error};
 use gix::objs::Kind;
@@ -11,14 +12,14 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Bytes of the longest file that is written so: a block of the usual file systems.
+/// Bytes of the longest file that is written without compression: a block of the usual file systems.
 const FILE_MAX: usize = 4096;
-/// Bytes before and after what a stored block stores.
+/// Bytes around the content: the zlib header, the header of the stored block, and the checksum.
 const AROUND: usize = 2 + 5 + 4;
 /// Modulus of the checksum (RFC 1950, 8.2).
 const ADLER: u32 = 65521;
 
-/// The file of an object, where it is small.
+/// Returns the file of an object; `None` where the object is not small.
 pub(super) fn stored(kind: Kind, data: &[u8]) -> Option<Vec<u8>> {
     let header = gix::objs::encode::loose_header(kind, data.len() as u64);
     let length = header.len() + data.len();
@@ -40,7 +41,8 @@ fn adler32<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
     b << 16 | a
 }
 
-/// Writes an object's file beside its place and renames it in. What a crash leaves beside it, `git prune` knows by its name.
+/// Writes an object's file under a temporary name beside its place and renames it into place. `git prune`
+/// knows by its name a temporary file that a crash left behind.
 pub(super) fn place(objects: &Path, path: &Path, file: &[u8]) -> Result<(), StoreError> {
     let aside = path.with_file_name(format!("tmp_obj_{}", uuid::Uuid::new_v4().simple()));
     let made = File::options().write(true).create_new(true).mode(0o444).open(&aside);

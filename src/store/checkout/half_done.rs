@@ -1,8 +1,9 @@
-//! A checkout that did not come to its end: what it had written already, and would be taken for the user's own.
+//! Recovery from an interrupted checkout: what it had written already would be taken for the user's changes.
 //!
-//! Only a path that the outcome changes, whose index entry is still the old one, and whose file is the new
-//! content, a part of it from its start, or gone, is taken on: nothing is in it that will not be there. From there
-//! the checkout goes on, or what it did is put back. Implements K28.
+//! A path counts as written by the interrupted checkout only where the outcome changes it, its index entry is
+//! still the old one, and its file has the new content, has a part of the new content from its start, or is
+//! gone. Such a file has nothing in it that the finished checkout would not have. From there the checkout is
+//! continued, or what it did is put back. Implements K28.
 
 use super::in_the_way::first_in_the_way;
 use super::index_lock::IndexLock;
@@ -16,36 +17,38 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Mode and blob of a path.
+/// Mode and blob id of a path.
 type Entry = (String, String);
 
 /// One path that an outcome adds, changes or removes.
 struct Change {
-    /// What it was before; `None` where it is new.
+    /// The entry before; `None` where the path is new.
     old: Option<Entry>,
-    /// What it is then; `None` where it is removed.
+    /// The entry after; `None` where the path is removed.
     new: Option<Entry>,
     path: Vec<u8>,
 }
 
-/// What was found of an earlier checkout.
+/// What an earlier checkout was found to have written.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
-    /// The copy of the index has some of it, now or before.
+    /// True where the copy of the index has some of the outcome, from before or since [`RepoGit::take_on`].
     some: bool,
-    /// Files that were gone, or begun and are gone now; the copy of the index has what they held before.
+    /// Paths whose file was gone, or was half written and has been removed. The copy of the index
+    /// still has their old entries.
     begun: Vec<Vec<u8>>,
 }
 
 impl Taken {
-    /// True where there was anything.
+    /// True where the earlier checkout had written anything.
     pub(crate) fn is_any(&self) -> bool {
         self.some || !self.begun.is_empty()
     }
 }
 
 impl RepoGit {
-    /// Takes on, in a copy of the index, what an earlier checkout from `old` to `new` had written already.
+    /// Enters into a copy of the index what an earlier checkout from `old` to `new` had written already, and
+    /// removes the files that it had written in part.
     pub(crate) fn take_on(
         &self,
         git_dir: &Path,
@@ -100,8 +103,9 @@ impl RepoGit {
         Ok(taken)
     }
 
-    /// Puts back, in a working tree and a copy of its index, what a checkout from `old` to `new` did, to what `to`
-    /// holds. Says Git's words where something of the user's is in the way; `false`: there was nothing.
+    /// Reverts what a checkout from `old` to `new` did in a working tree, and in a copy of its index, to
+    /// what `to` holds. Returns `false` where it had done nothing, and Git's message where something of
+    /// the user's is in the way.
     pub(crate) fn put_back(
         &self,
         (git_dir, dir, index): (&Path, &Path, &Path),
@@ -121,7 +125,7 @@ impl RepoGit {
             let command = self.in_tree(git_dir, dir).verb("checkout-index");
             let command = command.args(["-f", "-q", "-u", "-z", "--stdin"]);
             let paths = taken.begun.iter().flat_map(|path| [path, &b"\0"[..]].concat()).collect::<Vec<u8>>();
-            // What `to` does not have any more stays away.
+            // A path that `to` does not have stays away; the child's failure over it is ignored.
             command.env("GIT_INDEX_FILE", index).stdin(paths).output()?;
         }
         Ok(Ok(true))
@@ -153,7 +157,7 @@ impl RepoGit {
 }
 
 impl Change {
-    /// A line for `update-index --index-info`.
+    /// Returns the entry for `update-index -z --index-info`.
     fn info(&self) -> Vec<u8> {
         let blank = self.old.as_ref().map_or(40, |(_, blob)| blob.len());
         let head = match &self.new {
@@ -164,7 +168,7 @@ impl Change {
     }
 }
 
-/// Mode and blob of every path in the index that is merged.
+/// Returns mode and blob id of every path in the index that has no conflict.
 fn staged(git: GitCommand) -> Result<HashMap<Vec<u8>, Entry>, StoreError> {
     let listed = git.verb("ls-files").args(["-s", "-z"]).ok()?;
     let entries = listed.split(|b| *b == 0).filter_map(|line| {
@@ -177,7 +181,8 @@ fn staged(git: GitCommand) -> Result<HashMap<Vec<u8>, Entry>, StoreError> {
     Ok(entries.collect())
 }
 
-/// Each change with the blob that its file or link in the working tree would be; what is neither is left out.
+/// Returns each change with the id of the blob that its file or link in the working tree would become. A path
+/// that is neither is left out.
 fn hashed(
     here: &dyn Fn() -> GitCommand,
     dir: &Path,

@@ -1,8 +1,8 @@
-//! What of the user's stands where an outcome would write, and Git itself would not ask.
+//! Finds files of the user's where an outcome would write, and where Git itself would not object.
 //!
-//! `read-tree -m -u` looks at tracked files only: it writes over ignored ones, and over what lies in repositories
-//! inside the working tree, and removes such a repository whole where a file takes its place. So every path that
-//! the outcome writes is looked at, and what stands there must be in the index. Implements K28.
+//! `read-tree -m -u` looks at tracked files only: it overwrites ignored files and files in repositories
+//! inside the working tree, and removes such a repository whole where a file takes its place. So every path
+//! that the outcome writes is looked at, and what exists there must be in the index. Implements K28.
 
 use crate::protocol::id::ObjectId;
 use crate::store::StoreError;
@@ -12,19 +12,19 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A repository inside the working tree.
+/// The mode of a submodule: a repository inside the working tree.
 const GITLINK: &[u8] = b"160000";
 
 /// One path that an outcome writes.
 struct Written<'a> {
     path: &'a [u8],
     added: bool,
-    /// It was a repository inside the working tree, and is none in the outcome.
+    /// True where the path is a repository inside the working tree before the outcome, and not afterwards.
     was_gitlink: bool,
 }
 
 impl RepoGit {
-    /// Names what is in the way in a working tree whose index this is.
+    /// Describes what is in the way in a working tree with this index; `None` where nothing is.
     pub(crate) fn untracked_in_the_way(
         &self,
         git_dir: &Path,
@@ -41,7 +41,8 @@ impl RepoGit {
             if written.was_gitlink && !is_empty(&dir.join(path)) {
                 return Ok(Some(format!("repository '{}' would be removed", path.to_string_lossy())));
             }
-            // What is tracked at the path itself Git looks at; not what took the place of a folder above it.
+            // Git itself looks at a tracked file at the path, but not at a file that took the
+            // place of a folder above it.
             standing
                 .extend(first_in_the_way(dir, written.path).filter(|stands| written.added || stands != path));
         }
@@ -64,7 +65,7 @@ impl RepoGit {
     }
 }
 
-/// The entries of `diff-tree --raw -z`: `:<mode> <mode> <id> <id> <status>`, NUL, path, NUL.
+/// Parses the entries of `diff-tree --raw -z`: `:<mode> <mode> <id> <id> <status>`, NUL, path, NUL.
 fn written(raw: &[u8]) -> impl Iterator<Item = Written<'_>> {
     let mut fields = raw.split(|b| *b == 0);
     std::iter::from_fn(move || {
@@ -76,7 +77,7 @@ fn written(raw: &[u8]) -> impl Iterator<Item = Written<'_>> {
     })
 }
 
-/// Adds every file at or below a path that the index does not have.
+/// Adds to `found` every file at or below a path that the index does not have.
 fn untracked(dir: &Path, path: &[u8], tracked: &HashSet<&[u8]>, found: &mut Vec<Vec<u8>>) {
     if tracked.contains(path) {
         return;
@@ -96,8 +97,8 @@ fn is_empty(folder: &Path) -> bool {
     !is_folder || std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// The part of a path that stands in its way in a working tree: the path itself, or a file where it needs
-/// a folder.
+/// Returns what stands in a working tree where this path would be written: the path itself, or a file where
+/// the path needs a folder; `None` where nothing does.
 pub(crate) fn first_in_the_way(dir: &Path, path: &[u8]) -> Option<OsString> {
     let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(i, _)| i).chain([path.len()]);
     for end in ends {

@@ -1,9 +1,10 @@
 //! The lock of a working tree's index, and the copy that is worked on meanwhile.
 //!
-//! An outcome is brought into a working tree under the index's own lock, taken before the first file changes and
-//! held until the branch has moved: a commit there was made before, or waits and sees all of it. Git can't hold a lock
-//! over two of its children, so the lock is ours, told from others' as those of refs are (see `locks`), and the
-//! children work on a copy that becomes the index at the end. Implements K28, K43.
+//! An outcome is brought into a working tree under the index's own lock, which is taken before the first file
+//! changes and held until the branch has moved. So a commit in that tree is either made before, or waits and
+//! sees the whole outcome. Git can't hold one lock over two of its children. Therefore this tool holds the
+//! lock, which is distinguished from the locks of others as those of refs are (see `locks`), and the children
+//! work on a copy that becomes the index at the end. Implements K28, K43.
 
 use crate::store::refs::locks::{self, Owner, Twin};
 use crate::store::repository::Repository;
@@ -28,7 +29,8 @@ pub(crate) struct Copy {
 #[derive(Debug)]
 pub(crate) struct FileLock {
     lock: PathBuf,
-    /// Goes after the lock itself.
+    /// What marks the lock as this tool's; dropped after the lock itself is removed. `None` where the file
+    /// system has no hard links.
     twin: Option<Twin>,
     left: bool,
 }
@@ -37,7 +39,8 @@ pub(crate) struct FileLock {
 #[derive(Debug)]
 pub(crate) struct IndexLock(FileLock);
 
-/// What tells one content of an index from another: Git renames a new file into its place.
+/// Returns what distinguishes one version of an index from the next (Git renames a new file into place):
+/// inode, size and modification time; `None` where there is no index.
 pub(crate) fn identity(index: &Path) -> Option<(u64, u64, i64, i64)> {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(index).ok().map(|m| (m.ino(), m.size(), m.mtime(), m.mtime_nsec()))
@@ -67,7 +70,7 @@ impl Copy {
         identity(&self.index) == self.of
     }
 
-    /// Makes the copy the index; the lock of it is held.
+    /// Makes the copy the index. The caller holds the lock of the index.
     pub(crate) fn put(self, _held: &IndexLock) -> Result<(), StoreError> {
         fs::rename(&self.path, &self.index).map_err(io_error("write", &self.index))
     }
@@ -76,13 +79,13 @@ impl Copy {
 impl Drop for Copy {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
-        // Of a git that was killed while it wrote there.
+        // The lock of a `git` that was killed while it wrote the copy.
         let _ = fs::remove_file(self.path.with_extension("index.lock"));
     }
 }
 
 impl FileLock {
-    /// Takes a lock; `None` where it was held all the time.
+    /// Takes a lock, waiting for at most `patience`; `None` where another process held it all that time.
     pub(crate) fn take(
         common_dir: &Path,
         lock: PathBuf,
@@ -102,7 +105,7 @@ impl FileLock {
                         continue;
                     }
                 }
-                // A file system without hard links.
+                // The file system has no hard links.
                 Err((
                     ErrorKind::Unsupported | ErrorKind::PermissionDenied | ErrorKind::CrossesDevices,
                     _,
@@ -137,7 +140,8 @@ impl FileLock {
 }
 
 impl IndexLock {
-    /// Takes the lock of a working tree's index; `None` where it was held all the time.
+    /// Takes the lock of a working tree's index, waiting for at most `patience`; `None` where another
+    /// process held it all that time.
     pub(crate) fn take(
         repo: &Repository,
         git_dir: &Path,
@@ -159,12 +163,13 @@ impl IndexLock {
         self.0.leave();
     }
 
-    /// Where the lock of a working tree's index is, be it held or not.
+    /// Returns the path of the lock of a working tree's index, be it held or not.
     pub(crate) fn path(git_dir: &Path) -> PathBuf {
         git_dir.join("index.lock")
     }
 
-    /// What tells that the owner lives; `None` where the file system has no hard links.
+    /// Returns the file whose `flock` shows that the owner lives; `None` where the file
+    /// system has no hard links.
     pub(crate) fn file(&self) -> Option<&fs::File> {
         self.0.twin.as_ref().map(Twin::file)
     }
@@ -193,7 +198,7 @@ mod tests {
         gix::init_bare(dir.path()).unwrap();
         let repo = Repository::discover(dir.path(), None).unwrap();
         let held = IndexLock::take(&repo, dir.path(), Duration::ZERO).unwrap().unwrap();
-        // No file can be removed where a folder is.
+        // The lock can't be removed as a file while a folder has its place.
         let (lock, away) = (IndexLock::path(dir.path()), dir.path().join("away"));
         fs::rename(&lock, &away).unwrap();
         fs::create_dir(&lock).unwrap();

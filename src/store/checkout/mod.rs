@@ -1,11 +1,12 @@
 //! Brings an outcome into a working tree that has the branch checked out.
 //!
-//! Tried first, noted, done, and only then swapped by the caller, as `git merge` does it: at no moment is there
-//! an outcome on the branch that the next commit there would take back. Where the runner died before the swap,
-//! or lost it, what was done is put back, at once or by the next verb. Local changes that the outcome does not
-//! touch stay; where one would be clobbered nothing of the user's moves. All of it is done on a copy of the
-//! index; the index itself is locked from before the first file changes until the branch has moved, so that no
-//! commit takes half of it. Calling sequence: [`fit`], [`note`], [`Noted::bring`], swap, [`Noted::arrived`] or
+//! The checkout is tried first, noted on disk, and done; only then does the caller swap the branch, as
+//! `git merge` does it. So at no moment does the branch have an outcome that the next commit in the
+//! working tree would take back. Where the runner loses the swap, or dies before it, the checkout is put
+//! back, at once or by the next verb. Local changes that the outcome does not touch stay; where one would
+//! be overwritten, no file of the user's changes. The work is done on a copy of the index. The index
+//! itself is locked from before the first file changes until the branch has moved, so that no commit takes
+//! half of the outcome. Calling sequence: [`fit`], [`note`], [`Noted::bring`], swap, [`Noted::arrived`] or
 //! [`Noted::put_back`]. Implements K28.
 
 pub(crate) mod half_done;
@@ -32,22 +33,22 @@ use worktrees::Worktree;
 
 /// Longest wait for another process at work in the index.
 const HELD_MAX: Duration = Duration::from_secs(5);
-/// Longest such wait where nothing depends on it: the next tick tries again.
+/// The longest such wait where nothing depends on it, because the next tick tries again.
 const HELD_LATER: Duration = Duration::from_millis(500);
 
-/// What was tried so shortly before is believed.
+/// A trial that is younger than this is believed without a second look.
 const JUST_NOW: Duration = Duration::from_millis(100);
 
 /// Whether an outcome can be brought into a working tree.
 #[derive(Debug)]
 pub(crate) enum Fit<T> {
-    /// It can.
+    /// The outcome can be brought there.
     Fits(Box<T>),
     /// Something is in the way.
     Blocked(Obstacle),
 }
 
-/// A working tree that an outcome was tried in.
+/// A working tree in which an outcome was tried, and fits.
 #[derive(Debug)]
 pub(crate) struct Fitted {
     at: Worktree,
@@ -70,15 +71,16 @@ pub(crate) fn fit(
     }
 }
 
-/// What is in the way of a working tree that is not here: its index would say what the branch held before, and the
-/// next commit there take the outcome back.
+/// Returns the obstacle of a working tree whose folder is away: its index would keep what the branch held
+/// before, and the next commit there would take the outcome back. `None` where the folder is there.
 fn away(at: &Worktree) -> Option<Obstacle> {
     let git_dir = at.git_dir.display();
     let why = || format!("the working tree of '{git_dir}' has the branch checked out, and is not here");
     at.away.then(why).map(Obstacle::Failed)
 }
 
-/// [`fit`] where an earlier process may have been killed on the way.
+/// Tries as [`fit`] does, where an earlier process may have been killed during the checkout: what that
+/// process wrote is no obstacle.
 fn fit_again(
     repo: &Repository,
     at: &Worktree,
@@ -110,7 +112,8 @@ fn try_on(
 }
 
 impl Fitted {
-    /// Locks the index, unless it is locked already; what changed meanwhile is tried again.
+    /// Locks the index, unless its lock is passed in, and tries again where the index
+    /// has changed since the trial.
     fn hold(
         self,
         repo: &Repository,
@@ -133,17 +136,18 @@ impl Fitted {
         }
     }
 
-    /// Changes the files, and then the index, whose lock is held.
+    /// Changes the files, and then the index, whose lock the caller holds.
     fn bring(self, repo: &Repository, lock: &IndexLock) -> Result<Result<(), Obstacle>, StoreError> {
         let Self { at, copy, old, new, tried } = self;
         let (git_dir, dir, index) = (&at.git_dir, &at.dir, copy.path());
-        // As little as can be is done under the lock: what was looked at just now is not looked at again.
+        // As little as possible is done under the lock: untracked files that were looked at just
+        // now are not looked at again.
         let refusal = match tried.elapsed() < JUST_NOW {
             true => repo.git.merge_tracked(git_dir, dir, index, (old, new), Some(lock))?,
             false => repo.git.two_tree_merge(git_dir, dir, index, (old, new), Some(lock))?,
         };
         if let Some(words) = refusal {
-            // It was tried before: only what was edited since is a local change.
+            // The trial succeeded, so only files that were edited since then are local changes.
             let edited = ["not uptodate", "would be overwritten", "would be removed"];
             return Ok(Err(match edited.iter().any(|said| words.contains(said)) {
                 true => Obstacle::Changes(words),
@@ -155,7 +159,7 @@ impl Fitted {
     }
 }
 
-/// A working tree that is about to follow its branch.
+/// The content of a note: a working tree that is about to follow its branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Note {
     dir: Vec<u8>,
@@ -165,14 +169,14 @@ struct Note {
     new: String,
 }
 
-/// A note on disk, held for as long as its writer lives.
+/// A note on disk, locked for as long as its writer lives.
 struct Held {
     path: PathBuf,
-    /// `None`: the file system knows no locks.
+    /// `None` where the file system has no locks.
     _alive: Option<Flock<File>>,
 }
 
-/// A working tree that is noted, and follows its branch now.
+/// A working tree whose checkout is noted on disk.
 pub(crate) struct Noted {
     held: Held,
     at: Worktree,
@@ -182,19 +186,19 @@ pub(crate) struct Noted {
     lock: Option<IndexLock>,
 }
 
-/// What became of a working tree.
+/// How the checkout in a working tree ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Finished {
-    /// It has the outcome now.
+    /// The working tree has the outcome now.
     Arrived(PathBuf),
-    /// There is nothing to bring, or it was put back.
+    /// There was nothing to bring, or it was put back.
     Moot(PathBuf),
     /// Something is in the way there.
     Blocked(PathBuf, Obstacle),
 }
 
 impl Finished {
-    /// What is in the way.
+    /// Returns the working tree's folder and what is in the way there.
     pub(crate) fn obstacle(&self) -> Option<(&Path, &Obstacle)> {
         match self {
             Finished::Blocked(dir, by) => Some((dir, by)),
@@ -203,7 +207,7 @@ impl Finished {
     }
 }
 
-/// The words of an error, as an obstacle.
+/// Turns an error, with its cause, into an obstacle.
 fn failed(error: &StoreError) -> Obstacle {
     let source = std::error::Error::source(error).map(|source| format!(": {source}"));
     Obstacle::Failed(format!("{error}{}", source.unwrap_or_default()))
@@ -215,7 +219,7 @@ pub(crate) fn note(repo: &Repository, fitted: Box<Fitted>, branch: &RefName) -> 
     Ok(Noted { fitted: Some(*fitted), ..noted(repo, at, branch, (old, new))? })
 }
 
-/// [`note`] before it was tried.
+/// Writes the note as [`note`] does, for a checkout that was not tried yet.
 fn noted(
     repo: &Repository,
     at: Worktree,
@@ -251,9 +255,10 @@ fn noted(
     Ok(Noted { held: Held { path, _alive: alive }, at, old, new, fitted: None, lock: None })
 }
 
-/// Has a working tree follow its branch, which has moved already. That is noted, and its index locked, before the first
-/// look at it, which takes a while: an ordinary commit there would take the outcome back. Where it can't follow, the note
-/// stays for the next verb, and where something of ours failed the lock does, until that verb has seen to it.
+/// Brings a working tree to what its branch holds, where the branch has moved already. The note is written,
+/// and the index locked, before the first look at the working tree, which takes a while: an ordinary commit
+/// there would take the outcome back. Where the working tree can't follow, the note stays for the next verb.
+/// Where this tool itself failed, the lock stays too, until that verb has seen to it.
 pub(crate) fn follow(
     repo: &Repository,
     at: &Worktree,
@@ -271,7 +276,8 @@ pub(crate) fn follow(
     };
     match try_on(repo, at, (old, new), false) {
         Ok(Fit::Fits(fitted)) => noted.fitted = Some(*fitted),
-        // It is the user's to get that out of the way, which takes the index.
+        // The lock is released: the user has to get the obstacle out of the way, and
+        // needs the index for that.
         Ok(Fit::Blocked(by)) => return blocked(by),
         Err(error) => {
             lock.leave();
@@ -289,13 +295,13 @@ pub(crate) fn follow(
 }
 
 impl Noted {
-    /// The working tree as it was found.
+    /// Returns the working tree as it was found.
     pub(crate) fn at(&self) -> &Worktree {
         &self.at
     }
 
-    /// Locks the index, where it is not locked yet, and brings the outcome into the working tree. Where that fails,
-    /// [`Noted::put_back`] is next.
+    /// Locks the index, unless it is locked already, and brings the outcome into the working tree. Where that
+    /// fails, the caller goes on with [`Noted::put_back`].
     pub(crate) fn bring(&mut self, repo: &Repository) -> Result<(), Obstacle> {
         let Some(fitted) = self.fitted.take() else { return Ok(()) };
         let held = fitted.hold(repo, self.lock.take(), HELD_MAX).map_err(|error| failed(&error))?;
@@ -317,8 +323,8 @@ impl Noted {
         Finished::Arrived(self.at.dir)
     }
 
-    /// The branch did not move, and holds `tip`: so does the working tree again. What can't be put back now stays
-    /// noted.
+    /// Puts the working tree back to `tip`, which the branch holds because it did not move to the outcome
+    /// (`None`: to the old commit). What can't be put back now stays noted.
     pub(crate) fn put_back(self, repo: &Repository, tip: Option<ObjectId>) -> Finished {
         let dir = self.at.dir;
         if let Some(lock) = &self.lock {
@@ -333,7 +339,7 @@ impl Noted {
     }
 }
 
-/// Puts back what a checkout did that came to nothing; Git's words where something is in the way.
+/// Puts back what an abandoned checkout did. Returns Git's message where something is in the way.
 fn put_back(
     repo: &Repository,
     git_dir: &Path,
@@ -350,14 +356,14 @@ fn put_back(
     }
 }
 
-/// What an earlier process noted and did not come to the end of.
+/// A checkout that an earlier process noted and did not finish.
 struct Left {
     held: Held,
     note: Note,
 }
 
 impl Left {
-    /// The note in a file, unless its writer lives.
+    /// Reads the note in a file; `None` where its writer lives, or where it can't be read.
     fn read(path: PathBuf) -> Option<Self> {
         let alive = match Flock::lock(File::open(&path).ok()?, FlockArg::LockExclusiveNonblock) {
             Ok(alive) => Some(alive),
@@ -398,7 +404,7 @@ impl Left {
         let branch = Some(self.branch());
         let here = |w: &Worktree| w.git_dir == git_dir && w.branch == branch;
         let tree = |id: ObjectId| repo.git.rev_parse(&repo.git_dir, &format!("{id}^{{tree}}"));
-        // Of an outcome whose object is gone there is nothing to know.
+        // Nothing is known of an outcome whose object is gone.
         let Ok(wanted) = tree(new) else { return Ok(Finished::Moot(dir)) };
         if !worktrees::list(repo)?.iter().any(here) {
             return Ok(Finished::Moot(dir));
@@ -408,10 +414,10 @@ impl Left {
             None => false,
         };
         if !moved && tip.map_or(Ok(false), |tip| repo.git.is_ancestor(new, tip))? {
-            // It had arrived, and the branch has gone on from there.
+            // The outcome had arrived, and the branch has moved on from there.
             return Ok(Finished::Moot(dir));
         }
-        // What is half done is left to the process that still does it: a `git` may outlive its runner.
+        // A half-done checkout is left to the process that still works on it: a `git` may outlive its runner.
         let held = || Finished::Blocked(dir.clone(), Obstacle::Lock(IndexLock::path(&git_dir)));
         if IndexLock::is_ours(repo, &git_dir)? {
             return Ok(held());
@@ -449,7 +455,7 @@ fn folder(raw: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsString::from_vec(raw.to_vec()))
 }
 
-/// What earlier processes noted and did not come to the end of. One that is being written now is none.
+/// Returns what earlier processes noted and did not finish. A note that is being written now is left out.
 fn left(repo: &Repository) -> impl Iterator<Item = Left> {
     let entries = std::fs::read_dir(repo.aynig_dir().join("checkouts")).into_iter().flatten().flatten();
     entries.filter_map(|entry| {
@@ -458,14 +464,14 @@ fn left(repo: &Repository) -> impl Iterator<Item = Left> {
             return Left::read(path);
         }
         if is_old(&entry) {
-            // The note of a process that was killed while it wrote it: nothing had begun.
+            // The process was killed while it wrote this note, so that its checkout had not begun.
             let _ = std::fs::remove_file(path);
         }
         None
     })
 }
 
-/// Finishes what earlier processes noted and did not do. `tip` reads a branch.
+/// Finishes what earlier processes noted and did not finish. `tip` reads a branch.
 pub(crate) fn finish_all(
     repo: &Repository,
     tip: &dyn Fn(&RefName) -> Result<Option<ObjectId>, StoreError>,
@@ -473,7 +479,7 @@ pub(crate) fn finish_all(
     let finish = |left: Left| {
         let dir = left.dir();
         let finished = tip(&left.branch()).and_then(|tip| left.finish(repo, tip));
-        // One that fails does not keep the others back.
+        // A failed checkout does not keep the others back.
         finished.unwrap_or_else(|error| Finished::Blocked(dir, failed(&error)))
     };
     left(repo).map(finish).collect()
@@ -484,17 +490,17 @@ pub(crate) fn is_written_by_us(repo: &Repository, at: &Worktree) -> bool {
     IndexLock::is_ours(repo, &at.git_dir).unwrap_or(false)
 }
 
-/// Where the lock of a working tree's index is, be it held or not.
+/// Returns the path of the lock of a working tree's index, be it held or not.
 pub(crate) fn lock_of(at: &Worktree) -> PathBuf {
     IndexLock::path(&at.git_dir)
 }
 
-/// Working trees that do not yet have what their branch holds, and the branch.
+/// Returns the working trees that do not yet have what their branch holds, each with the branch.
 pub(crate) fn pending(repo: &Repository) -> Vec<(PathBuf, RefName)> {
     left(repo).map(|left| (left.dir(), left.branch())).collect()
 }
 
-/// What is younger than this may be of a process that writes it now.
+/// True for a file older than 2 s: a process may still be writing a younger one.
 fn is_old(entry: &std::fs::DirEntry) -> bool {
     let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
     age.is_some_and(|age| age > Duration::from_secs(2))

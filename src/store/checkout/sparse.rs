@@ -1,8 +1,9 @@
 //! What a sparse checkout of the main working tree leaves out.
 //!
-//! A folder outside of it must not come to be there: Git would expand a sparse index for it, in every command from
-//! then on, and removes what is ignored there when the checkout changes. Only in cone mode: no index is sparse
-//! elsewhere. No process is started, and where there is no such checkout one file is looked for. Implements K16.
+//! No folder may be created outside of the sparse checkout: Git would expand a sparse index for it, in every
+//! command from then on, and removes ignored files in it when the checkout changes. Only cone mode matters,
+//! because the index is never sparse without it. No process is started, and a repository without a sparse
+//! checkout costs the look for one file. Implements K16.
 
 use crate::store::disk::read_plain;
 use crate::store::repository::Repository;
@@ -14,7 +15,7 @@ use std::path::Path;
 const PATTERNS_MAX: u64 = 64 << 20;
 
 /// True where the main working tree has a sparse checkout in cone mode and this folder (`a/b`) is not in it.
-/// Patterns that can't be read are taken to leave it out.
+/// Where the patterns can't be read, the folder is taken to be left out.
 pub(crate) fn leaves_out(repo: &Repository, folder: &str) -> bool {
     let patterns = repo.common_dir.join("info/sparse-checkout");
     if patterns.symlink_metadata().is_err() || !is_cone(repo) {
@@ -23,7 +24,8 @@ pub(crate) fn leaves_out(repo: &Repository, folder: &str) -> bool {
     read_plain(&patterns, PATTERNS_MAX).map_or(true, |patterns| !is_in(&patterns, folder))
 }
 
-/// True where the configuration of the main working tree says so, wherever we stand.
+/// True where the configuration of the main working tree turns on a sparse checkout in cone mode, whichever
+/// working tree this process is in.
 fn is_cone(repo: &Repository) -> bool {
     let gix = repo.gix();
     let config = gix.config_snapshot();
@@ -33,20 +35,21 @@ fn is_cone(repo: &Repository) -> bool {
     let own = own.then(|| File::from_path_no_includes(path, Source::Worktree).ok()).flatten();
     ["core.sparseCheckout", "core.sparseCheckoutCone"].into_iter().all(|key| {
         let said = own.as_ref().and_then(|own| own.boolean(key).ok().flatten());
-        // What another working tree says of itself is that one's.
+        // What another working tree's `config.worktree` says applies to that working tree only.
         let shared = || config.boolean_filter(key, |from| from.source != Source::Worktree).ok().flatten();
         said.or_else(shared).unwrap_or(false)
     })
 }
 
-/// True where a cone's patterns have everything below this folder: the folder itself, or one above it.
+/// True where a cone's patterns include everything below this folder, by naming the
+/// folder itself or one above it.
 fn is_in(patterns: &[u8], folder: &str) -> bool {
     let (mut whole, mut all) = (HashSet::new(), false);
     for line in patterns.split(|b| *b == b'\n') {
         match line.strip_suffix(b"\r").unwrap_or(line) {
             b"/*" => all = true,
             b"!/*/" => all = false,
-            // `!/a/*/` after `/a/`: of that folder only the files that are in it.
+            // `!/a/*/` after `/a/` leaves only the files directly in that folder.
             line => match line.strip_prefix(b"!/").and_then(|line| line.strip_suffix(b"/*/")) {
                 Some(parent) => _ = whole.remove(parent),
                 None => whole.extend(line.strip_prefix(b"/").and_then(|line| line.strip_suffix(b"/"))),

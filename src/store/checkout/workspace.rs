@@ -1,9 +1,9 @@
 //! A working tree that a user or an agent works in, as Git sees it: for judging what was done there.
 //!
-//! [`Workspace::find`], then [`Workspace::status`] and [`Workspace::changed_since`]. What Git was told to
-//! overlook there (assumed unchanged, left out of a sparse checkout) is looked at all the same. No hook and no
-//! monitor runs, nothing of a repository inside, and on a server nothing that pushed attributes name.
-//! Implements K14, K25 (how a turn is judged).
+//! [`Workspace::find`], then [`Workspace::status`] and [`Workspace::changed_since`]. Files that Git was told
+//! to overlook (assumed unchanged, left out of a sparse checkout) are looked at all the same. No hook and no
+//! monitor runs, nothing that a repository inside the working tree configures, and on a server nothing that
+//! pushed attributes name. Implements K14, K25 (how a turn is judged).
 
 use crate::store::config::protected::standing_in;
 use crate::store::git::calls::RepoGit;
@@ -23,9 +23,9 @@ pub(crate) struct Workspace {
     git_dir: PathBuf,
     top: PathBuf,
     bare: bool,
-    /// The index to go by.
+    /// The index that Git reads: the working tree's own, or a copy of it.
     index: PathBuf,
-    /// Where that is a copy: a folder, and its place below it.
+    /// Where the index is a copy: a folder, and the path of the copy below it.
     copy: Option<(PathBuf, PathBuf)>,
 }
 
@@ -38,8 +38,9 @@ impl Drop for Workspace {
 }
 
 impl Workspace {
-    /// The working tree that a folder lies in; `None` where Git sees none. `aside` is where below that folder a
-    /// copy of its index may be while this value lives: written through no link.
+    /// Finds the working tree that a folder lies in; `None` where Git sees none. `aside` is the path,
+    /// below that folder, of a copy of the index that may exist while this value lives. No link is
+    /// followed when the copy is written.
     ///
     /// # Errors
     /// A repository that Git refuses, or that is broken.
@@ -50,7 +51,8 @@ impl Workspace {
             Err(error) => return Err(error),
         };
         let whole = std::fs::canonicalize(folder).map_err(io_error("find", folder))?;
-        // By where it is: what the repository's own configuration calls its working tree may be elsewhere.
+        // The working tree is found by its place: the repository's own configuration may call
+        // another folder its working tree.
         let Some(top) = standing_in(&whole, &repo.git_dir) else { return Ok(None) };
         let git = match git {
             Some(git) => RepoGit::new(git, repo.common_dir.clone(), repo.durable),
@@ -64,7 +66,7 @@ impl Workspace {
         Ok(Some(found))
     }
 
-    /// Goes by a copy of the index, put there below that folder, which hides nothing.
+    /// Switches to a copy of the index that hides no change, and that is put at `aside` below this folder.
     fn unhide(&mut self, folder: &Path, aside: &Path) -> Result<(), StoreError> {
         self.copy_index(folder, aside).map_err(io_error("copy", &self.index))?;
         self.index = folder.join(aside);
@@ -72,7 +74,8 @@ impl Workspace {
         self.git.unhide(&self.git_dir, &self.top, &self.index, self.bare)
     }
 
-    /// With its time, by which Git knows whose content it must look at.
+    /// Copies the index with its modification time, by which Git knows which files
+    /// it must compare by content.
     fn copy_index(&self, folder: &Path, aside: &Path) -> std::io::Result<()> {
         let (own, name) = beneath::apart(&self.index)?;
         let index = own.file(name)?;
@@ -93,18 +96,20 @@ impl Workspace {
         Ok(command.env("GIT_INDEX_FILE", &self.index).in_dir(&self.top))
     }
 
-    /// `git status` of a folder in it, NUL-separated.
+    /// Returns the `git status` of a folder in the working tree, NUL-separated.
     ///
     /// # Errors
     /// What Git says.
     pub(crate) fn status(&self, folder: &Path) -> Result<Vec<u8>, StoreError> {
         let args = ["--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
-        // What a repository inside is configured to run is not run here.
+        // Git does not look into a repository inside the working tree, and so runs
+        // nothing that it configures.
         let args = args.into_iter().chain(["--ignore-submodules=dirty", "--", "."]);
         self.command()?.in_dir(folder).verb("status").args(args).ok()
     }
 
-    /// The tracked files below a folder in it that are not as in a commit, named from that folder, NUL-separated.
+    /// Returns the tracked files below a folder in the working tree that differ from a commit, relative to
+    /// that folder and NUL-separated.
     ///
     /// # Errors
     /// What Git says, also of a commit that is gone.
@@ -115,7 +120,8 @@ impl Workspace {
         self.command()?.in_dir(folder).verb("diff").args(args).ok()
     }
 
-    /// Those of these paths below a folder in it that rules for ignoring hide; none that the index knows.
+    /// Returns those of these paths, relative to a folder in the working tree, that are ignored. A path that
+    /// the index has is never among them.
     ///
     /// # Errors
     /// What Git says.
@@ -127,7 +133,7 @@ impl Workspace {
         let command = self.command()?.in_dir(folder).verb("check-ignore").args(["--stdin", "-z"]);
         let output = command.stdin(input).output()?;
         match output.status.code() {
-            // 1: none is.
+            // Exit status 1: none of them is ignored.
             Some(0 | 1) => {
                 let is_hidden =
                     |path: &String| output.stdout.split(|b| *b == 0).any(|p| p == path.as_bytes());
@@ -138,7 +144,7 @@ impl Workspace {
     }
 }
 
-/// True for a folder and a file in it that are the account's own, or whose folder `safe.directory` names.
+/// True where a folder and a file in it belong to this account, or where `safe.directory` names the folder.
 ///
 /// # Errors
 /// What Git says.
@@ -148,14 +154,14 @@ pub(crate) fn is_safe(
     file: &Path,
 ) -> Result<bool, StoreError> {
     let euid = nix::unistd::geteuid().as_raw();
-    // As Git has it: under sudo the account before it counts too.
+    // As in Git, the account that called sudo counts too.
     let sudo = || std::env::var("SUDO_UID").ok().and_then(|id| id.parse::<u32>().ok());
     let is_ours = |uid: u32| uid == euid || euid == 0 && sudo() == Some(uid);
     let owner = |place: &Path| place.symlink_metadata().map(|meta| meta.uid());
     if [folder, file].iter().all(|place| owner(place).is_ok_and(is_ours)) {
         return Ok(true);
     }
-    // No repository's own configuration counts.
+    // `GIT_DIR` names no repository, because no repository's own configuration counts.
     let command = git()?.plain(None).in_dir(Path::new("/")).env("GIT_DIR", "/dev/null").verb("config");
     let output = command.args(["-z", "--get-all", "safe.directory"]).output()?;
     let listed = output.stdout.strip_suffix(b"\0").unwrap_or(&output.stdout);

@@ -1,7 +1,7 @@
 //! The working trees of a repository: what each has checked out, and what it is in the middle of.
 //!
-//! Reads only, and plain files of bounded length: gix's list believes a registration, which a command may have
-//! written. Implements K28 (who has the branch), K45.
+//! Only reads, and only plain files of bounded length. gix's list is not used, because it believes a
+//! registration, which a command may have written. Implements K28 (who has the branch), K45.
 
 use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, read_plain};
@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Most that is believed of a file that holds one name.
+/// The most bytes that are read of a file that holds one name.
 const LINE_MAX: u64 = 64 << 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,13 +18,13 @@ pub(crate) struct Worktree {
     pub(crate) git_dir: PathBuf,
     /// The branch that its HEAD names; `None` where it is detached.
     pub(crate) branch: Option<RefName>,
-    /// What it is in the middle of, and with which branch.
+    /// What the working tree is in the middle of, and the branch that the operation works on.
     pub(crate) busy: Option<(Busy, RefName)>,
-    /// It has a branch, and its folder is away for a while, or in a place that is not known here.
+    /// True where its folder is away for a while, or in a place that this process does not know.
     pub(crate) away: bool,
 }
 
-/// Something that a working tree is in the middle of, with its branch not at HEAD.
+/// An operation that a working tree is in the middle of, while its HEAD does not name the branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Busy {
     /// A rebase.
@@ -42,13 +42,14 @@ impl std::fmt::Display for Busy {
     }
 }
 
-/// All working trees, our slots left out.
+/// Lists all working trees except the slots.
 pub(crate) fn list(repo: &Repository) -> Result<Vec<Worktree>, StoreError> {
     let mut found = Vec::new();
     match &repo.main_dir {
         Some(main) => found.push(inspect(repo, main.clone(), repo.common_dir.clone())?),
         None if repo.bare => {}
-        // With a Git directory elsewhere only a process that stands in it knows where the working tree is.
+        // Where the Git directory is elsewhere, only a process that runs in the working
+        // tree knows where that is.
         None => {
             let main = inspect(repo, repo.common_dir.clone(), repo.common_dir.clone())?;
             found.push(Worktree { away: true, ..main });
@@ -65,11 +66,12 @@ pub(crate) fn list(repo: &Repository) -> Result<Vec<Worktree>, StoreError> {
         let Ok(dot_git) = read_plain(&git_dir.join("gitdir"), LINE_MAX) else { continue };
         let dot_git = git_dir.join(OsStr::from_bytes(dot_git.trim_ascii_end()));
         let away = !dot_git.exists();
-        // Its folder says so too: a registration alone, which a command may write, makes no folder a working tree.
+        // The `.git` of the folder must lead back: a registration alone, which a command may write, does not
+        // make a folder a working tree.
         if !away && !leads_to(&dot_git, &git_dir) {
             continue;
         }
-        // One that is not locked was removed, and Git prunes it.
+        // A missing working tree that is not locked was removed, and Git prunes it.
         let Some(dir) = dot_git.parent().filter(|_| !away || git_dir.join("locked").exists()) else {
             continue;
         };
@@ -94,7 +96,8 @@ fn inspect(repo: &Repository, dir: PathBuf, git_dir: PathBuf) -> Result<Worktree
     Ok(Worktree { dir, git_dir, branch, busy, away: false })
 }
 
-/// The branch that a HEAD leads to, by way of other symbolic refs too; Git follows five.
+/// Returns the branch that a HEAD leads to, by way of other symbolic refs too; Git follows five.
+/// `None` where HEAD is detached.
 fn head(git_dir: &Path, common_dir: &Path) -> Option<RefName> {
     let mut name = target(&git_dir.join("HEAD"))?;
     for _ in 0..5 {
@@ -105,7 +108,7 @@ fn head(git_dir: &Path, common_dir: &Path) -> Option<RefName> {
     Some(name)
 }
 
-/// What a symbolic ref names: a line in a file, or a link as the oldest Gits made them.
+/// Returns what a symbolic ref names. The ref is a line in a file, or a link as the oldest Gits made them.
 fn target(path: &Path) -> Option<RefName> {
     // Nothing is read through a link.
     if let Ok(raw) = read_plain(path, LINE_MAX) {

@@ -1,9 +1,10 @@
-//! The read-only copy of an `.aynig/` tree that commands are started from, and the proof that it still is one.
+//! The read-only copy of an `.aynig/` tree that commands are started from, and the proof
+//! that nothing has changed it.
 //!
-//! Written once for each tree, below `aynig/commands/` in the Git directory. Commands run as the user whom the
-//! copy belongs to, so "read-only" is a hint to them and no wall: before each start [`prove`] compares every
-//! name, mode and byte with the ids in the tree, and writes the copy anew where anything differs. Nothing is
-//! read through a link, and nothing that is no plain file is opened. Implements K13.
+//! The copy is written once for each tree, below `aynig/commands/` in the Git directory. Commands run as the
+//! user whom the copy belongs to, so "read-only" is a hint to them and no wall: before each start [`prove`]
+//! compares every name, mode and byte with the ids in the tree, and writes the copy anew where anything
+//! differs. No link is followed, and nothing but plain files is opened. Implements K13.
 
 use super::tree::{DEPTH_MAX, EXECUTABLE, SYMLINK, TREE, follow};
 use crate::protocol::id::ObjectId;
@@ -18,18 +19,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Larger files are not proved but written anew: they can't be what a person reviewed.
+/// Bytes above which a file is not compared, so that the copy is written anew: no
+/// person can have reviewed it.
 const SIZE_MAX: u64 = 1 << 30;
 
 /// What an entry of the tree becomes on disk.
 enum Kind {
     Folder,
     Link,
-    /// With this mode.
+    /// A plain file with this mode.
     File(u32),
 }
 
-/// The entries of a tree that are copied: no path out of the folder, no submodule, no link that leaves.
+/// Returns the entries of a tree that are copied. Names with a path in them, submodules, links that leave the
+/// tree, and folders that are too deep are left out.
 fn copied(
     store: &dyn Store,
     tree: ObjectId,
@@ -68,7 +71,7 @@ fn place_of(repo: &Repository, tree: ObjectId) -> PathBuf {
     folder(repo).join(tree.to_string())
 }
 
-/// Writes the whole tree, once; says where.
+/// Writes the copy of a tree, unless there is one, and returns its folder.
 pub(crate) fn materialize(
     repo: &Repository,
     store: &dyn Store,
@@ -83,7 +86,7 @@ pub(crate) fn materialize(
     Ok(place)
 }
 
-/// Makes sure that the copy holds what the tree says and nothing else; true where it had been changed.
+/// Makes sure that the copy holds what the tree says and nothing else. True where the copy had been changed.
 pub(crate) fn prove(repo: &Repository, store: &dyn Store, tree: ObjectId) -> Result<bool, StoreError> {
     let place = place_of(repo, tree);
     if is_same(repo, store, tree, &place, &mut Vec::new())? {
@@ -97,7 +100,7 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|m| m.is_dir())
 }
 
-/// Writes a copy aside and puts it into place; whatever stood there goes.
+/// Writes a copy aside and puts it into place. What stood there is removed, unless it is a good copy by then.
 fn write_anew(repo: &Repository, store: &dyn Store, tree: ObjectId, place: &Path) -> Result<(), StoreError> {
     let parent = folder(repo);
     let aside = parent.join(format!(".new-{}", uuid::Uuid::new_v4()));
@@ -113,7 +116,7 @@ fn write_anew(repo: &Repository, store: &dyn Store, tree: ObjectId, place: &Path
             let _ = crate::store::remove_tree(&aside);
             return Err(io_error("create", place)(source));
         }
-        // Another process's copy, which may be a good one by now, or what was put in its place.
+        // The place has another process's copy, which may be good by now, or something that was put there.
         if is_same(repo, store, tree, place, &mut Vec::new())? {
             let _ = crate::store::remove_tree(&aside);
             return Ok(());
@@ -124,12 +127,12 @@ fn write_anew(repo: &Repository, store: &dyn Store, tree: ObjectId, place: &Path
         fs::rename(&aside, place).map_err(io_error("create", place))?;
         let _ = crate::store::remove_tree(&old);
     }
-    // After the rename: a folder without write permission can't be renamed by everyone.
+    // After the rename, because not every user can rename a folder without write permission.
     let _ = fs::set_permissions(place, PermissionsExt::from_mode(0o555));
     crate::store::sync(&parent)
 }
 
-/// Notes, once a day, that a copy is in use: `gc` removes those that were not for long. Best effort.
+/// Records, once a day, that a copy is in use: `gc` removes copies that were not used for long. Best effort.
 fn mark_used(place: &Path) {
     let day = std::time::Duration::from_secs(24 * 3600);
     let used = place.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
@@ -168,7 +171,7 @@ fn write_tree(
                 let mut file = options.open(&to).map_err(io_error("create", &to))?;
                 file.write_all(&content).map_err(io_error("write", &to))?;
                 file.sync_all().map_err(io_error("sync", &to))?;
-                // Whatever the umask took away, and nothing more.
+                // Gives back the bits that the umask took away, and nothing more.
                 let _ = file.set_permissions(PermissionsExt::from_mode(mode));
             }
         }
@@ -176,7 +179,8 @@ fn write_tree(
     crate::store::sync(dir)
 }
 
-/// True where a folder holds the tree: no name more or less, every mode, every byte by its id.
+/// True where a folder holds the tree: no name more or less, every file with its mode, and
+/// all content as the ids say.
 fn is_same(
     repo: &Repository,
     store: &dyn Store,
@@ -222,7 +226,7 @@ fn is_same(
     Ok(found.is_empty())
 }
 
-/// A plain file's content, if it is as long as was said.
+/// Returns the content of a plain file; `None` where the file is not as long as `length` or can't be read.
 fn content(path: &Path, length: u64) -> Option<Vec<u8>> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let file = File::options().read(true).custom_flags(flags.bits()).open(path).ok()?;

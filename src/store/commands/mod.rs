@@ -1,4 +1,5 @@
-//! The commands of a commit's `.aynig/` tree: looked up, copied to be started, and judged whether they can be.
+//! The commands of a commit's `.aynig/` tree: looked up, copied to be started, and judged
+//! by whether they can start.
 
 pub(crate) mod copy;
 pub(crate) mod start;

@@ -1,9 +1,10 @@
-//! Whether a command's file can be started: what its first line asks the system for, and whether that is here.
+//! Judges whether a command's file can be started: what its first line asks the system for, and
+//! whether this machine has that.
 //!
-//! Says what `exec` would do with these bytes, and no more: where the answer depends on what can't be known
-//! before (a handler of the system's, an option of `env`), nothing is said, and the start itself decides.
-//! The bytes are a commit's, and not trusted: few are looked at, and names are escaped where they are shown.
-//! Implements K13 (what can't be started is known before the claim).
+//! The verdict says what `exec` would do with these bytes, and no more. Where the answer depends on what
+//! can't be known before (a handler of the system's, an option of `env`), there is no verdict, and the start
+//! itself decides. The bytes come from a commit and are not trusted: few of them are looked at, and names are
+//! escaped where they are shown. Implements K13 (what can't be started is known before the claim).
 
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
@@ -14,52 +15,52 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// As much of a file as the system looks at.
+/// How many bytes of a file the system looks at.
 const HEAD: usize = 256;
-/// A file above this is no hand-written script: its first line is not looked at.
+/// Bytes above which a file is no hand-written script, and its first line is not looked at.
 const SIZE_MAX: u64 = 4 << 20;
-/// As much of a name is shown.
+/// How many bytes of a name are shown.
 const SHOWN: usize = 80;
 
 /// Why a command's file can't be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unfit {
-    /// Its mode says that it is no program.
+    /// The mode of the file says that it is no program.
     NotExecutable,
     /// A symbolic link out of `.aynig/`.
     Leaves,
-    /// Symbolic links without an end.
+    /// More symbolic links than are followed.
     Links,
-    /// A symbolic link to nothing.
+    /// A symbolic link that leads to no file, or a submodule.
     Nowhere,
-    /// It has no bytes.
+    /// The file has no bytes.
     Empty,
     /// Text without `#!`, which only a shell would take for a script.
     NoInterpreter,
-    /// `#!` and nothing that could be started.
+    /// `#!` without a program that could be started.
     BadLine,
-    /// The first line ends in a carriage return, which is a part of the last word. True where the command
-    /// can't be started for it, and not only be confused by it.
+    /// The first line ends in a carriage return, which becomes a part of the last word. True where the
+    /// command can't be started because of that, false where it may only be confused by it.
     CarriageReturn(bool),
-    /// The program that `#!` names is not here, or can't be started.
+    /// The program that `#!` names is not on this machine, or can't be started.
     Interpreter(Vec<u8>),
     /// The program that `env` is to find is not on `PATH`.
     Program(Vec<u8>),
-    /// `env` is given several words, and takes them for one name.
+    /// `env` gets several words as one argument, and takes them for one name.
     Words(Vec<u8>),
     /// `env` is given options or variables, and nothing to start.
     NoProgram,
-    /// The program that `#!` names is looked for in the worktree.
+    /// `#!` names a program without an absolute path, which the system looks for in the worktree.
     Relative(Vec<u8>),
 }
 
 impl Unfit {
-    /// True where it can't be started whatever the worktree holds.
+    /// True where the file can't be started whatever the worktree holds.
     pub(crate) fn is_certain(&self) -> bool {
         !matches!(self, Unfit::CarriageReturn(false) | Unfit::Relative(_))
     }
 
-    /// True where it is the machine that lacks something, not the file.
+    /// True where the machine lacks something, and nothing is wrong with the file.
     pub(crate) fn is_of_machine(&self) -> bool {
         matches!(self, Unfit::Interpreter(_) | Unfit::Program(_))
     }
@@ -88,8 +89,8 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Judges the file of a command that is called `name`; `path` is the `PATH` that it will have. What can't be
-/// read is not judged.
+/// Judges the file of a command that is called `name`, and that will have `path` as its `PATH`. `None` where
+/// nothing is wrong, and where the file can't be read or is too large to be judged.
 pub(crate) fn judge(store: &dyn Store, file: ObjectId, name: &str, path: Option<&OsStr>) -> Option<Unfit> {
     if store.blob_size(file).ok()? > SIZE_MAX {
         return None;
@@ -110,7 +111,7 @@ fn judge_head(head: &[u8], name: &str, path: Option<&OsStr>) -> Option<Unfit> {
     let line = trimmed(&line[..ended.unwrap_or(line.len())]);
     let blank = |b: &u8| matches!(b, b' ' | b'\t');
     let split = line.iter().position(blank);
-    // A name that fills all that the system reads is cut off, and refused.
+    // A name that fills all that the system reads is cut off there, and the system refuses it.
     if line.is_empty() || (ended.is_none() && split.is_none() && head.len() == HEAD) {
         return Some(Unfit::BadLine);
     }
@@ -134,7 +135,7 @@ fn judge_head(head: &[u8], name: &str, path: Option<&OsStr>) -> Option<Unfit> {
     of_env.or_else(|| argument.ends_with(b"\r").then_some(Unfit::CarriageReturn(false)))
 }
 
-/// Without blanks at either end: the system leaves a carriage return where it is.
+/// Returns the text without blanks at either end. A carriage return stays, because the system leaves it too.
 fn trimmed(text: &[u8]) -> &[u8] {
     let ink = |b: &u8| !matches!(b, b' ' | b'\t');
     match (text.iter().position(ink), text.iter().rposition(ink)) {
@@ -143,10 +144,11 @@ fn trimmed(text: &[u8]) -> &[u8] {
     }
 }
 
-/// What `env` makes of the one argument that the system gives it, or of the words that it is told to split that into.
+/// Judges what `env` does with the one argument that the system gives it, or with the words that it is told
+/// to split that argument into.
 fn judge_env(argument: &[u8], path: Option<&OsStr>) -> Option<Unfit> {
     let Some(program) = words_of_env(argument)?.first().copied() else { return Some(Unfit::NoProgram) };
-    // A variable or a quote: what `env` does with that is its own affair.
+    // What `env` makes of a variable or a quote is not predicted.
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"._+-/ \t\r".contains(b);
     if !program.iter().all(plain) || is_found(program, path)? {
         return None;
@@ -158,8 +160,9 @@ fn judge_env(argument: &[u8], path: Option<&OsStr>) -> Option<Unfit> {
     })
 }
 
-/// The program that `env` is to start and its arguments, options and variables before it left out. Without one `env`
-/// starts the command's own file, which starts `env` again, for ever. `None` where it has options that are not known here.
+/// Returns the program that `env` is to start and its arguments, without the options and variables before the
+/// program. Empty where no program is named: then `env` would start the command's own file, which starts
+/// `env` again, for ever. `None` where `env` gets options that this function does not know.
 fn words_of_env(argument: &[u8]) -> Option<Vec<&[u8]>> {
     let long = argument.strip_prefix(b"--split-string").map(|rest| rest.strip_prefix(b"=").unwrap_or(rest));
     let short = || {
@@ -168,7 +171,7 @@ fn words_of_env(argument: &[u8]) -> Option<Vec<&[u8]>> {
         (letters[at] == b'S').then(|| &letters[at + 1..])
     };
     let several = long.or_else(short);
-    // Not all systems hand several words on as one.
+    // Linux hands several words on as one argument; not all systems do.
     let split = several.is_some() || !cfg!(target_os = "linux");
     if !split {
         let is_program = !argument.is_empty() && !argument.starts_with(b"-") && !argument.contains(&b'=');
@@ -209,7 +212,7 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.is_file()) && access(path, AccessFlags::X_OK).is_ok()
 }
 
-/// True where the system was told of a program for files that are called like this (Linux's `binfmt_misc`).
+/// True where the system has a program registered for files with this extension (Linux's `binfmt_misc`).
 fn has_handler(name: &str) -> bool {
     let Some((_, extension)) = name.rsplit('/').next().and_then(|name| name.rsplit_once('.')) else {
         return false;
@@ -240,7 +243,7 @@ mod tests {
             "#!/bin/sh",
             "#!/usr/bin/env sh\n",
             "#!/usr/bin/env -S sh -eu\n",
-            // What these come to is for env to say.
+            // Only `env` can say what these come to.
             "#!/usr/bin/env -S --none-such nothing-here\n",
             "#!/usr/bin/env -S A='1 nothing-here'\n",
             "#!/usr/bin/env -S \"nothing here\"\n",

@@ -1,8 +1,8 @@
 //! The `.aynig/` tree of a commit: which command answers a state, and its files on disk.
 //!
-//! Commands are looked up in the tree, never in a checkout, and started from a copy of it
-//! ([`super::copy`]): what a branch's own files hold is never executed by accident. Symbolic links
-//! count only where they stay inside the tree. Implements K13.
+//! Commands are looked up in the tree, never in a checkout, and started from a copy of the tree
+//! ([`super::copy`]), so that a branch's own files are never executed by accident. Symbolic links count only
+//! where they stay inside the tree. Implements K13.
 
 use super::start::Unfit;
 use crate::protocol::id::ObjectId;
@@ -10,7 +10,7 @@ use crate::protocol::name::{BadName, RoleName, StateName};
 use crate::store::{Store, StoreError, TreeEntry};
 use std::collections::BTreeSet;
 
-/// The folder that holds everything of ours in a tree.
+/// The folder of a tree that holds everything of this tool's.
 pub(crate) const FOLDER: &str = ".aynig";
 const LINKS_MAX: usize = 8;
 pub(crate) const DEPTH_MAX: usize = 64;
@@ -24,7 +24,7 @@ pub struct Command {
     pub(crate) tree: ObjectId,
     /// Its path below `.aynig/`.
     pub(crate) path: String,
-    /// The file that this leads to.
+    /// The blob that the path leads to, symbolic links followed.
     pub(crate) file: ObjectId,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum Lookup {
     },
 }
 
-/// The `.aynig` tree of a commit's tree; `None` where there is none.
+/// Returns the `.aynig` tree of a commit's tree; `None` where there is none.
 pub(crate) fn find(store: &dyn Store, tree: ObjectId) -> Result<Option<ObjectId>, StoreError> {
     let entries = store.read_tree(tree)?;
     Ok(entries.into_iter().find(|e| e.name == FOLDER.as_bytes() && e.mode == TREE).map(|e| e.id))
@@ -49,13 +49,13 @@ pub(crate) fn find(store: &dyn Store, tree: ObjectId) -> Result<Option<ObjectId>
 /// Which commands a runner with a role takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoleUse {
-    /// The role's first, then the common one.
+    /// The role's own command first, then the common one.
     First,
-    /// The role's and no others: other machines have other roles.
+    /// Only the role's own commands: machines with other roles take the others.
     Only,
 }
 
-/// Looks a state up: the role's own command first.
+/// Looks up the command of a state, the role's own command first.
 pub(crate) fn lookup(
     store: &dyn Store,
     tree: ObjectId,
@@ -107,7 +107,8 @@ fn resolve(store: &dyn Store, tree: ObjectId, path: &str) -> Result<Lookup, Stor
     unusable(Unfit::Links)
 }
 
-/// Goes down a path as far as it is made of trees; says how many segments were used.
+/// Follows a path down as far as it is made of trees. Returns the last entry and how many segments lead to
+/// it; `None` where a segment is missing.
 fn walk(
     store: &dyn Store,
     tree: ObjectId,
@@ -126,7 +127,7 @@ fn walk(
     Ok(None)
 }
 
-/// The path that a link at `path[..depth]` leads to, `None` where it leaves the tree.
+/// Returns the path that a link at `path[..depth]` leads to; `None` where it leaves the tree.
 pub(crate) fn follow(path: &[Vec<u8>], depth: usize, target: &[u8]) -> Option<Vec<Vec<u8>>> {
     if target.starts_with(b"/") {
         return None;
@@ -145,7 +146,8 @@ pub(crate) fn follow(path: &[Vec<u8>], depth: usize, target: &[u8]) -> Option<Ve
     Some(next)
 }
 
-/// The states that have a command, with the role where it is a role's own: `("build", None)`.
+/// Returns the states that have a command, each with the role where the command is a
+/// role's own: `("build", None)`.
 pub(crate) fn list(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Option<String>)>, StoreError> {
     let mut found = BTreeSet::new();
     let top = store.read_tree(tree)?;
@@ -159,7 +161,7 @@ pub(crate) fn list(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Opt
     }
     if let Some(roles) = folder(&top, "roles") {
         for role in store.read_tree(roles)?.iter().filter(|e| e.mode == TREE) {
-            // No runner has another role.
+            // A runner can't have a role of another name.
             let Ok(name) = RoleName::new(&role.name) else { continue };
             let role_name = name.as_str().to_owned();
             if let Some(command) = folder(&store.read_tree(role.id)?, "command") {
@@ -175,15 +177,15 @@ pub(crate) fn list(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Opt
 /// What a file of a command folder is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// A program, and the file that its name leads to.
+    /// A command that can be started, and the blob that its name leads to.
     Usable(ObjectId),
-    /// It can't be, and why.
+    /// A file that can't be started, and why.
     Unusable(Unfit),
-    /// Its name is no state.
+    /// The file's name is no state, or the name of its role's folder no role.
     BadName(BadName),
 }
 
-/// Every file below the command folders, with its path below `.aynig/`.
+/// Returns every file below the command folders, with its path below `.aynig/`.
 pub(crate) fn entries(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Entry)>, StoreError> {
     let mut folders = vec![(vec![b"command".to_vec()], None)];
     if let Some((roles, _)) = walk(store, tree, &[b"roles".to_vec()])?.filter(|(e, _)| e.mode == TREE) {
@@ -242,7 +244,7 @@ fn names(
     found: &mut dyn FnMut(String),
 ) -> Result<(), StoreError> {
     for entry in store.read_tree(tree)? {
-        // No state is called so.
+        // A name that is not UTF-8 is no state.
         let Ok(name) = std::str::from_utf8(&entry.name) else { continue };
         let name = format!("{prefix}{name}");
         match entry.mode {

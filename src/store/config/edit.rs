@@ -1,7 +1,8 @@
-//! One edit of the repository's own configuration, which a kill leaves whole and unlocked.
+//! Edits the repository's own configuration so that a kill leaves it whole and unlocked.
 //!
-//! `git config` edits a copy; the file itself is locked only while that takes its place, in three calls instead of
-//! the child's own, and by a lock that is known to be ours where we were killed between them. Implements K41, K43.
+//! `git config` edits a copy. The file itself is locked only while the copy takes its place: for three calls
+//! of this process, in place of the lifetime of a child, and by a lock that is known as this tool's if the
+//! process is killed between them. Implements K41, K43.
 
 use crate::store::checkout::index_lock::{self, FileLock};
 use crate::store::refs::locks::age_of;
@@ -14,10 +15,10 @@ use std::time::Duration;
 
 /// Longest wait for another process that edits the configuration.
 const HELD_MAX: Duration = Duration::from_secs(2);
-/// How often the edit is made again because another process made one meanwhile.
+/// How often the edit is tried, while other processes keep changing the configuration.
 const ROUNDS: usize = 20;
 
-/// Where the repository's own configuration is; a link is followed, as Git does.
+/// Returns the path of the repository's own configuration; a link is followed, as Git does.
 pub(crate) fn path(common_dir: &Path) -> PathBuf {
     let path = common_dir.join("config");
     fs::canonicalize(&path).unwrap_or(path)
@@ -29,7 +30,8 @@ pub(crate) fn edit(repo: &Repository, args: &[&str]) -> Result<(), StoreError> {
     let mut lock = config.clone().into_os_string();
     lock.push(".lock");
     let lock = PathBuf::from(lock);
-    // Of a repository whose configuration lies elsewhere the copy is there too: nothing is renamed across disks.
+    // Where the configuration is a link to another folder, the copy is made in that folder:
+    // nothing is renamed across disks.
     let inside = config.parent() == fs::canonicalize(&repo.common_dir).ok().as_deref();
     let folder = if inside { repo.aynig_dir() } else { config.parent().unwrap_or(&config).to_owned() };
     let copy = folder.join(format!(".new-config-{}", uuid::Uuid::new_v4()));
@@ -53,7 +55,7 @@ pub(crate) fn edit(repo: &Repository, args: &[&str]) -> Result<(), StoreError> {
     let done = edited();
     if done.is_err() {
         let _ = fs::remove_file(&copy);
-        // Of a child that was killed.
+        // The lock of a `git config` that was killed.
         let _ = fs::remove_file(copy.with_extension("lock"));
     }
     done

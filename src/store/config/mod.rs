@@ -1,9 +1,10 @@
 //! Configuration as Git sees it, each value with the scope it came from.
 //!
-//! gix reads the files in process. Where Git would see more than gix does (`git -c`, a system file
-//! below another prefix), or what the repository says decides which files of the account's are read (`includeIf` of
-//! its branch or its remotes), Git itself is asked. What is no UTF-8 is refused by name where it would count: what
-//! was dropped, or read as something else, could be what keeps commands in. Implements K33 (scopes).
+//! gix reads the files in process. Git itself is asked where it would see more than gix does (`git -c`, a
+//! system file below another prefix), and where the repository decides which files of the account's are
+//! read (an `includeIf` on its branch or its remotes). A key or value that is not UTF-8 is refused by
+//! name where it would count: a setting that was dropped, or misread, could be the one that confines
+//! commands. Implements K33 (scopes).
 
 pub(crate) mod edit;
 pub(crate) mod protected;
@@ -24,15 +25,15 @@ pub struct Entry {
     pub(crate) value: Option<String>,
     /// True where the repository itself can't have set it: system, global, command line.
     pub(crate) protected: bool,
-    /// True where it stands in a file that such a scope includes only where the repository is on some branch or has
-    /// some remote: the repository decides then whether it holds.
+    /// True where the value stands in a file that one of these scopes includes only if the repository is on
+    /// some branch or has some remote, so that the repository decides whether the value holds.
     pub(crate) conditional: bool,
 }
 
-/// Sections that are ever asked for.
+/// The sections that are read.
 const SECTIONS: &[&str] = &["aynig", "user", "commit"];
 
-/// All values of our sections, in Git's order: the last one of a key wins.
+/// Reads all values of these sections, in Git's order: the last one of a key wins.
 pub(crate) fn read(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
     if std::env::var_os("GIT_CONFIG_PARAMETERS").is_some() || other_system_file(repo).is_some() {
         return read_by_git(repo);
@@ -42,7 +43,7 @@ pub(crate) fn read(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
     let mut entries = Vec::new();
     for section in snapshot.plumbing().sections() {
         let name = section.header().name().to_string().to_ascii_lowercase();
-        // Named one by one: what is not known to be the account's is the repository's.
+        // Every kind is named: only those that are known to be the account's are protected.
         let protected = match section.meta().source.kind() {
             Kind::GitInstallation | Kind::System | Kind::Global | Kind::Override => true,
             Kind::Repository => false,
@@ -72,12 +73,13 @@ pub(crate) fn read(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
     Ok(entries)
 }
 
-/// True for the condition of an `includeIf` that is not about where the Git directory is.
+/// True for the condition of an `includeIf` that is about anything but where the Git directory is.
 fn is_repositorys(condition: &[u8]) -> bool {
     ![&b"gitdir:"[..], b"gitdir/i:"].iter().any(|about| condition.starts_with(about))
 }
 
-/// A value as text. What is none is left out where it is another repository's, or nothing that is asked for.
+/// Returns a key and its value as text. One that is not UTF-8 is an error where it would count, and `None`
+/// where it is for another repository or is never asked for.
 fn entry(
     repo: &Repository,
     key: &[u8],
@@ -97,8 +99,8 @@ fn entry(
     if counts { Err(StoreError::NotText { key: escape(key) }) } else { Ok(None) }
 }
 
-/// The key of ours that is for this repository and no other: what is special in a glob is taken literally, and
-/// what a key can't hold (bytes that are not UTF-8, line feeds) is matched by `?`.
+/// Returns the `aynig.` key that is for this repository and no other. Characters that are special in a glob
+/// are escaped, and what a key can't hold (bytes that are not UTF-8, line feeds) is matched by `?`.
 pub(crate) fn key_of(common_dir: &Path, key: &str) -> String {
     let mut place = String::new();
     for chunk in common_dir.as_os_str().as_bytes().utf8_chunks() {
@@ -114,7 +116,8 @@ pub(crate) fn key_of(common_dir: &Path, key: &str) -> String {
     format!("aynig.{place}.{key}")
 }
 
-/// The system-wide file of a Git that lives below another prefix than `/usr`, which gix does not read.
+/// Returns the system-wide file of a Git that lives below another prefix than `/usr`;
+/// gix does not read that file.
 fn other_system_file(repo: &Repository) -> Option<PathBuf> {
     if std::env::var_os("GIT_CONFIG_NOSYSTEM").is_some() || std::env::var_os("GIT_CONFIG_SYSTEM").is_some() {
         return None;
@@ -141,7 +144,7 @@ fn read_by_git(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
     Ok(entries)
 }
 
-/// One line of Git's list.
+/// One entry of Git's list of the configuration.
 struct Line<'a> {
     scope: &'a [u8],
     origin: &'a [u8],
@@ -164,19 +167,20 @@ fn lines(output: &[u8]) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// The files that are read one inside of the other, followed through Git's list, where what is included stands right
-/// behind what includes it.
+/// The files that include one another, followed through Git's list, where the values of an included file come
+/// right after the value that includes it.
 #[derive(Default)]
 struct Files<'a> {
     scope: &'a [u8],
-    /// Those that are not yet at their end, and whether the repository decides that they are read.
+    /// The files that are not yet at their end, the outermost first; true where the repository
+    /// decides that a file is read.
     open: Vec<(&'a [u8], bool)>,
-    /// What the line before included something, and whether the repository decides about that.
+    /// Set where the previous value included a file; true where the repository decides about that file.
     included: Option<bool>,
 }
 
 impl<'a> Files<'a> {
-    /// True for a line of the account's that the repository decides about.
+    /// True for a value of a protected scope in a file that is read only because the repository decides so.
     fn is_conditional(&mut self, line: &Line<'a>) -> bool {
         if self.scope != line.scope {
             *self = Self { scope: line.scope, ..Self::default() };
@@ -185,7 +189,7 @@ impl<'a> Files<'a> {
             Some(at) => self.open.truncate(at + 1),
             None => {
                 let conditional = match self.included {
-                    // The second file of its scope, which is read whatever the first one ends with.
+                    // The second file of the global scope, which is read whatever the first one ends with.
                     Some(_) if is_home(line.origin) => false,
                     Some(conditional) => conditional,
                     None => {
@@ -211,11 +215,11 @@ fn is_home(origin: &[u8]) -> bool {
     home.is_some_and(|home| origin.strip_prefix(b"file:") == Some(home.as_os_str().as_bytes()))
 }
 
-/// What of a `trailer.<token>.*` has Git see trailers by that token.
+/// The last parts of `trailer.<token>.<part>` keys that make Git see trailers with that token.
 const OF_TOKENS: &[&[u8]] = &[b"key", b"where", b"ifexists", b"ifmissing", b"command", b"cmd"];
 
-/// Keys of the whole configuration under which Git itself sees other trailers than we do (K1), as written; only
-/// what is in force of those that replace each other.
+/// Returns the keys of the whole configuration that make Git see other trailers than this tool does (K1), as
+/// Git lists them. Of keys that replace each other, only the one in force counts.
 pub(crate) fn other_trailers(repo: &Repository) -> Result<Vec<Vec<u8>>, StoreError> {
     let output = repo.git.config_list(&repo.git_dir)?;
     let (mut separators, mut sign, mut tokens) = (None, None, Vec::new());
@@ -229,7 +233,7 @@ pub(crate) fn other_trailers(repo: &Repository) -> Result<Vec<Vec<u8>>, StoreErr
             _ => {
                 let token =
                     key.strip_prefix(b"trailer.").and_then(|rest| rest.rsplitn(2, |b| *b == b'.').next());
-                // Without a token in between it is a default for all.
+                // Without a token in between, the key is a default for all trailers.
                 let named = key.iter().filter(|b| **b == b'.').count() > 1;
                 if named
                     && token.is_some_and(|what| OF_TOKENS.contains(&what))

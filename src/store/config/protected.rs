@@ -1,10 +1,11 @@
-//! Which values of the configuration count here: decided from the scope that each came from and from where the
-//! repository lies, and from nothing else.
+//! Decides which values of the configuration count for a repository: by the scope that each value came from,
+//! by where the repository lies, and by nothing else.
 //!
-//! Nothing that the repository's own configuration says reaches this: not `core.worktree`, not `core.bare`, no
-//! include; nor which of the account's files its branch or its remotes have Git read. A repository is named by
-//! its Git directory, as the file system has it, and by the working tree whose `.git` leads there.
-//! `Site::find(..)` once, then [`Site::narrow`] on every reading. Implements K33.
+//! Nothing that the repository's own configuration says has a part in this: not `core.worktree`, not
+//! `core.bare`, no include. Neither have its branch and its remotes, by which Git may choose files of the
+//! account's to read. A repository is named by its Git directory, as the file system has it, and by the
+//! working tree whose `.git` leads there. Calling sequence: `Site::find(..)` once, then [`Site::narrow`] on
+//! every reading. Implements K33.
 
 use crate::store::config::Entry;
 use crate::store::{pattern, read_plain};
@@ -36,8 +37,8 @@ const PROTECTED: &[&str] = &[
     "worktreedir",
 ];
 
-/// The key of a provider's program, or of flows, begins so: what is started, and where flows are written, only the
-/// account says.
+/// How the keys of providers' programs, and of flows, begin: only the account says what is started,
+/// and where flows are written.
 const PROTECTED_FAMILIES: &[&str] = &["flow", "provider."];
 
 /// True for a key, without its section, that only the account can set.
@@ -60,19 +61,21 @@ pub(crate) struct Site {
 /// What counts of a configuration, and what does not.
 #[derive(Debug, Default)]
 pub(crate) struct Narrowed {
-    /// Our keys for this repository, without their section: `jobs`.
+    /// The keys for this repository that count, without their section (`jobs`), each with its value.
     pub(crate) counts: Vec<(String, Option<String>)>,
     /// Whole keys of the repository's own configuration that do not count.
     pub(crate) ignored: Vec<String>,
-    /// Whole keys that count only where the repository is on some branch or has some remote. What may run can't hang
-    /// on that, whichever way: where there is one, nothing may.
+    /// Whole keys that hold only where the repository is on some branch or has some remote. What may run must
+    /// not depend on that, in either direction: where there is such a key, nothing may run.
     pub(crate) conditional: Vec<String>,
 }
 
 impl Site {
-    /// Where the repository lies that was found from this folder. No path has a link in it.
+    /// Returns where the repository lies that was found from this folder. The paths that are
+    /// passed in have no link in them.
     pub(crate) fn find(from: Option<&Path>, git_dir: &Path, common_dir: &Path) -> Self {
-        // Any Git directory may name another as the one that it shares. Worktrees lie inside that.
+        // Any Git directory may name another as its common one. That is believed only where it lies inside
+        // the common one, as those of worktrees do.
         let inside = git_dir.parent() == Some(&common_dir.join("worktrees"));
         if git_dir != common_dir && !inside {
             return Self { common_dir: git_dir.to_owned(), names: vec![git_dir.to_owned()] };
@@ -85,31 +88,31 @@ impl Site {
         Self { common_dir: common_dir.to_owned(), names }
     }
 
-    /// The Git directory that stands for the repository: what a key of its own names.
+    /// Returns the Git directory that stands for the repository, as a key for this repository alone names it.
     pub(crate) fn dir(&self) -> &Path {
         &self.common_dir
     }
 
-    /// True where a key for this place (a path or a glob) is for this repository.
+    /// True where a key for this place (a path or a glob) applies to this repository.
     pub(crate) fn is_meant_by(&self, place: impl AsRef<[u8]>) -> bool {
         let place = place.as_ref();
         let cut = place.iter().rposition(|b| *b != b'/').map_or(1, |last| last + 1);
         let place = &place[..cut.min(place.len())];
         self.names.iter().any(|dir| pattern::path(place, dir.as_os_str().as_bytes())) || {
-            // A working tree that this process does not stand in.
+            // The place may be a working tree of the repository that this process is not in.
             let dir = Path::new(OsStr::from_bytes(place));
             let is_whole = || std::fs::canonicalize(dir).is_ok_and(|whole| whole == *dir);
             dir.is_absolute() && leads_to(dir, &self.common_dir) && is_whole()
         }
     }
 
-    /// What counts of a whole configuration.
+    /// Separates what counts of a whole configuration from what does not.
     pub(crate) fn narrow(&self, all: &[Entry]) -> Narrowed {
         let mut narrowed = Narrowed::default();
         for entry in all {
             let Some(rest) = entry.key.strip_prefix("aynig.") else { continue };
             let (place, short) = match rest.rsplit_once('.') {
-                // No place: the name of a provider of agents.
+                // `provider.<name>` is no place, but names a provider of agents.
                 Some((provider, _)) if provider.starts_with("provider.") => (None, rest),
                 Some((place, short)) => (Some(place), short),
                 None => (None, rest),
@@ -133,8 +136,8 @@ impl Site {
     }
 }
 
-/// True where the account's own configuration takes commands from somewhere in the repository at this path, which
-/// is not opened for that. `plainly`: what it says of all repositories counts too.
+/// True where the account's own configuration lets commands run (`aynig.commandsFrom`) in the repository at
+/// this path, which is not opened for that. With `plainly`, a setting for all repositories counts too.
 pub(crate) fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> bool {
     if !std::fs::canonicalize(git_dir).is_ok_and(|whole| whole == git_dir) {
         return false;
@@ -152,7 +155,7 @@ pub(crate) fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> boo
         .is_some_and(|value| !matches!(value, "" | "none"))
 }
 
-/// The folder from here upwards whose `.git` leads to this Git directory.
+/// Returns the first folder, from this one upwards, whose `.git` leads to this Git directory.
 pub(crate) fn standing_in(from: &Path, git_dir: &Path) -> Option<PathBuf> {
     from.ancestors().find(|dir| leads_to(dir, git_dir)).map(Path::to_owned)
 }
@@ -182,7 +185,7 @@ mod tests {
         let named = |site: &Site, dir: &Path| site.is_meant_by(dir.to_str().unwrap());
         let site = Site::find(Some(&root), &good.join("worktrees/one"), &good);
         assert!(named(&site, &good) && named(&site, &root.join("good")) && !named(&site, &evil));
-        // A file `commondir` says anything.
+        // A `commondir` file can say anything.
         for git_dir in [&evil, &evil.join("worktrees/one"), &good.join("worktrees/one/deeper")] {
             let site = Site::find(Some(&root), git_dir, &good);
             assert!(!named(&site, &good) && !named(&site, &root.join("good")), "{git_dir:?}");
@@ -212,7 +215,7 @@ mod tests {
             assert_eq!(narrowed.conditional, [key]);
             assert_eq!(narrowed.counts, [("commandsfrom".to_owned(), Some("none".to_owned()))], "{key}");
         }
-        // One place of the file system has one name for it.
+        // A key for one place is protected as the same key without a place is.
         let here = site.narrow(&[entry("aynig./srv/x.flowhops", false, false)]);
         assert_eq!(here.ignored, ["aynig./srv/x.flowhops"]);
     }

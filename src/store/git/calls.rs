@@ -18,7 +18,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long a child may look at a repository that a command made: Git waits for a fifo for ever.
+/// The longest time that a child may look at a repository that a command made: on a
+/// fifo Git would wait for ever.
 const ON_A_SUBMODULE: Duration = Duration::from_secs(10);
 
 /// The `git` binary for one repository.
@@ -27,7 +28,7 @@ pub(crate) struct RepoGit {
     pub(crate) git: Git,
     pub(crate) common_dir: PathBuf,
     pub(crate) durable: bool,
-    /// Keys of all filter drivers that are configured, once they were asked for.
+    /// The configuration keys of all filter drivers; read at first use.
     drivers: Arc<OnceLock<Vec<Vec<u8>>>>,
 }
 
@@ -36,7 +37,7 @@ impl RepoGit {
         Self { git, common_dir, durable, drivers: Arc::default() }
     }
 
-    /// The program and environment of children.
+    /// Returns the program and environment of children.
     pub(crate) fn git(&self) -> &Git {
         &self.git
     }
@@ -49,7 +50,8 @@ impl RepoGit {
         self.git.confine();
     }
 
-    /// Refuses to push to a path, whose hooks would run, where the repository that names it is not trusted.
+    /// Refuses to push to a path, whose hooks would run, where this repository is not trusted and the account
+    /// does not allow such pushes.
     pub(crate) fn may_push_to_paths(&self) -> Result<(), StoreError> {
         match self.git.kept_from(&self.common_dir)? {
             Some(found) if !found.pushes_to_paths => {
@@ -59,8 +61,8 @@ impl RepoGit {
         }
     }
 
-    /// Refuses where files would be read or written by filter drivers that are not trusted: without them they would
-    /// be other files.
+    /// Refuses where filter drivers that are not trusted would read or write files. Without those drivers the
+    /// files would have other content, so that they can't just be switched off.
     pub(crate) fn with_plain_files(&self, git_dir: &Path) -> Result<(), StoreError> {
         match self.git.kept_from(git_dir)? {
             Some(found) if found.filters => Err(StoreError::Untrusted { what: "its filter drivers" }),
@@ -76,7 +78,8 @@ impl RepoGit {
         self.git.command(&self.common_dir)
     }
 
-    /// A child that works on a working tree, whatever its configuration says about sparseness.
+    /// Returns a child that works on a whole working tree, whatever the configuration says about sparse
+    /// checkouts. With `no_filters` it runs no filter driver.
     pub(crate) fn tree_command(
         &self,
         git_dir: &Path,
@@ -84,11 +87,11 @@ impl RepoGit {
         no_filters: bool,
     ) -> Result<GitCommand, StoreError> {
         let mut command = self.git.command(git_dir).config("core.sparseCheckout=false");
-        // An index of ours is copied: it has to be whole.
+        // The runner copies its index files, so each of them has to be whole.
         command = command.config("core.splitIndex=false");
         if no_filters {
-            // On a server nothing runs that a pushed attribute names. An empty `--attr-source` would also hide
-            // attributes that run nothing (eol, encodings), and Git before 2.41 has none.
+            // On a server no program runs that a pushed attribute names. An empty `--attr-source` would also
+            // hide attributes that run nothing (eol, encodings), and Git before 2.41 has no such option.
             command = command.settings(self.drivers()?.iter().map(|key| {
                 let value = if key.ends_with(b".required") { "false" } else { "" };
                 (OsString::from_vec(key.clone()), value.into())
@@ -97,14 +100,14 @@ impl RepoGit {
         Ok(command.work_tree(dir))
     }
 
-    /// The keys that give filter drivers a program, or demand one.
+    /// Returns the keys that give filter drivers a program, or demand one.
     fn drivers(&self) -> Result<&[Vec<u8>], StoreError> {
         if let Some(known) = self.drivers.get() {
             return Ok(known);
         }
         let command = self.here().verb("config").args(["-z", "--name-only", "--get-regexp", "^filter\\."]);
         let output = command.output()?;
-        // 1: there is none.
+        // Exit status 1: there is none.
         if !matches!(output.status.code(), Some(0 | 1)) {
             return Err(StoreError::Git { verb: "config".into(), message: output.message });
         }
@@ -112,9 +115,9 @@ impl RepoGit {
         Ok(self.drivers.get_or_init(|| keys.collect()))
     }
 
-    /// `git config --list` with scopes and files, NUL-separated.
+    /// Returns `git config --list` with scopes and files, NUL-separated.
     pub(crate) fn config_list(&self, git_dir: &Path) -> Result<Vec<u8>, StoreError> {
-        // What `git -c` was told is the point of this call.
+        // What the caller said by `git -c` is the point of this call.
         let command = self.git.at_liberty().plain(Some(git_dir)).said_by_caller();
         command.verb("config").args(["--list", "--show-scope", "--show-origin", "-z"]).ok()
     }
@@ -128,7 +131,7 @@ impl RepoGit {
         }
     }
 
-    /// Deletes refs where they still hold what they held, all or none: those that only an uninstallation names.
+    /// Deletes refs, all or none, if each still holds this value. Only an uninstallation deletes such refs.
     pub(crate) fn delete_refs(&self, git_dir: &Path, refs: &[(RefName, ObjectId)]) -> Result<(), StoreError> {
         let lines = refs.iter().map(|(name, at)| {
             [b"delete ", name.as_bytes(), b"\0", at.to_string().as_bytes(), b"\0"].concat()
@@ -143,12 +146,12 @@ impl RepoGit {
         self.git.plain(Some(git_dir)).verb("config").args(["--local", "--unset-all", key]).output()
     }
 
-    /// The branch that HEAD names; `None` where it is detached.
+    /// Returns the branch that HEAD names; `None` where HEAD is detached.
     pub(crate) fn symbolic_head(&self, git_dir: &Path) -> Result<Option<RefName>, StoreError> {
         self.symbolic_ref(git_dir, "HEAD")
     }
 
-    /// The ref that this one is another name for; `None` where it is none.
+    /// Returns the target of a symbolic ref; `None` where the ref is no symbolic one.
     pub(crate) fn symbolic_ref(&self, git_dir: &Path, name: &str) -> Result<Option<RefName>, StoreError> {
         let output = self.git.command(git_dir).verb("symbolic-ref").args(["-q", name]).output()?;
         Ok(output.status.success().then(|| RefName::new(output.stdout.trim_ascii_end().to_vec())))
@@ -165,7 +168,7 @@ impl RepoGit {
         command.args(["--no-deref", "HEAD", &id]).ok().map(drop)
     }
 
-    /// Branches that are only another name for a ref, with that ref.
+    /// Returns the branches that are symbolic refs, each with its target.
     pub(crate) fn symbolic_branches(&self) -> Result<Vec<(RefName, RefName)>, StoreError> {
         let args = ["--format=%(refname)%00%(symref)", "refs/heads/"];
         let printed = self.here().verb("for-each-ref").args(args).ok()?;
@@ -177,7 +180,8 @@ impl RepoGit {
         Ok(symbolic.map(|(name, target)| (RefName::new(name), RefName::new(target))).collect())
     }
 
-    /// What a ref's log says, oldest first: what the ref held since, and what was done. Empty where there is none.
+    /// Returns a ref's log, oldest entry first: what the ref held afterwards, and what was done.
+    /// Empty where there is no log.
     pub(crate) fn reflog(&self, name: &RefName) -> Result<Vec<(ObjectId, Vec<u8>)>, StoreError> {
         let args = ["--walk-reflogs", "--no-show-signature", "--format=%H %gs"].map(OsStr::new);
         let name = [OsStr::from_bytes(name.as_bytes()), OsStr::new("--")];
@@ -191,7 +195,7 @@ impl RepoGit {
         Ok(lines)
     }
 
-    /// The remote that `git push` would take for a branch; `None` where the configuration names none.
+    /// Returns the remote that `git push` would take for a branch; `None` where the configuration names none.
     pub(crate) fn push_remote(&self, branch: &RefName) -> Result<Option<String>, StoreError> {
         let name = OsStr::from_bytes(branch.as_bytes());
         let args = [OsStr::new("--format=%(push:remotename)"), name];
@@ -204,12 +208,12 @@ impl RepoGit {
         })
     }
 
-    /// A child that works on a working tree, from its top.
+    /// Returns a child that works on a working tree, started in its top folder.
     pub(crate) fn in_tree(&self, git_dir: &Path, dir: &Path) -> GitCommand {
         self.git.command(git_dir).work_tree(dir).in_dir(dir)
     }
 
-    /// The object that a name stands for.
+    /// Returns the object that a name stands for.
     pub(crate) fn rev_parse(&self, git_dir: &Path, name: &str) -> Result<ObjectId, StoreError> {
         let args = ["--verify", "--quiet", "--end-of-options", name];
         self.git.command(git_dir).verb("rev-parse").args(args).id()
@@ -226,15 +230,15 @@ impl RepoGit {
         }
     }
 
-    /// True where a branch has this commit.
+    /// True where a local branch has this commit.
     pub(crate) fn is_on_a_branch(&self, id: ObjectId) -> Result<bool, StoreError> {
         let contains = format!("--contains={id}");
         let args = ["--count=1", "--format=%(refname)", &contains, "refs/heads/"];
         Ok(!self.here().verb("for-each-ref").args(args).ok()?.is_empty())
     }
 
-    /// True where a submodule's repository has commits that neither these stand on nor a branch of its remotes, as
-    /// last fetched or pushed.
+    /// True where a submodule's repository has commits that can be reached neither from the commits in
+    /// `known` nor from the branches of its remotes, as last fetched or pushed.
     pub(crate) fn has_unpublished(&self, git_dir: &Path, known: &[ObjectId]) -> Result<bool, StoreError> {
         let command = self.of_a_command(git_dir).verb("rev-list");
         let all =
@@ -243,27 +247,28 @@ impl RepoGit {
         Ok(!command.args(all).args(known).within(ON_A_SUBMODULE).ok()?.is_empty())
     }
 
-    /// The commit that is checked out in a submodule, which is all that its repository is asked.
+    /// Returns the commit that is checked out in a submodule. Nothing else is asked of
+    /// that submodule's repository.
     pub(crate) fn head_of_submodule(&self, git_dir: &Path) -> Result<ObjectId, StoreError> {
         let command = self.of_a_command(git_dir).verb("rev-parse");
         command.args(["--verify", "--quiet", "HEAD^{commit}"]).within(ON_A_SUBMODULE).id()
     }
 
-    /// A child that reads a repository which a command made: its working tree, which may be gone, is not looked
-    /// for, and what it lacks is not asked for by a program that it names.
+    /// Returns a child that reads a repository which a command made. Git does not look for its working tree,
+    /// which may be gone, and fetches no missing object by a program that the repository names.
     fn of_a_command(&self, git_dir: &Path) -> GitCommand {
         let command =
             self.git.command(git_dir).env("GIT_ALLOW_PROTOCOL", "none").env("GIT_NO_LAZY_FETCH", "1");
         command.work_tree(git_dir)
     }
 
-    /// What a configuration file says, without what it includes, for one that a command wrote.
+    /// Returns what a configuration file that a command wrote says, without the files that it includes.
     pub(crate) fn config_file(&self, file: &Path) -> Result<Vec<u8>, StoreError> {
         let command = self.git.plain(None).verb("config").args([OsStr::new("--file"), file.as_os_str()]);
         command.args(["--no-includes", "--list", "-z"]).within(ON_A_SUBMODULE).ok()
     }
 
-    /// What a working tree's index holds below this path, from its top on.
+    /// Returns the paths that a working tree's index has at or below `below`, from the top of the tree on.
     pub(crate) fn tracked(
         &self,
         git_dir: &Path,
@@ -281,17 +286,17 @@ impl RepoGit {
         Ok(self.objection(id)?.is_none())
     }
 
-    /// What `git verify-commit` says against the commit, in one line, which is empty of one that is not signed; `None`
-    /// where it accepts it.
+    /// Returns what `git verify-commit` says against the commit, in one line, which is empty for a commit
+    /// that is not signed; `None` where Git accepts the commit.
     pub(crate) fn objection(&self, id: ObjectId) -> Result<Option<String>, StoreError> {
         let id = id.to_string();
-        // Who believes a signature is not the repository's to say.
+        // Whose signatures are believed is not for the repository to say.
         let command = self.here().settings(of_signatures(&self.git, &self.common_dir)?);
         let output = command.verb("verify-commit").args([&id]).output()?;
         Ok((!output.status.success()).then_some(output.message))
     }
 
-    /// Writes a signed commit, as the user's configuration signs.
+    /// Writes a commit that is signed as the user's configuration says.
     pub(crate) fn commit_signed(&self, new: &NewCommit) -> Result<ObjectId, StoreError> {
         commit::encode(new)?;
         let command = self.here().settings(of_signatures(&self.git, &self.common_dir)?);
@@ -303,7 +308,7 @@ impl RepoGit {
         command.args(["-F", "-"]).stdin(new.message.clone()).id()
     }
 
-    /// Brings index and files of a slot to a tree.
+    /// Sets the index and the files of a slot to a tree.
     pub(crate) fn read_tree(
         &self,
         git_dir: &Path,
@@ -317,7 +322,7 @@ impl RepoGit {
         command.verb("read-tree").args(["--reset", "-u", &tree.to_string()]).ok().map(drop)
     }
 
-    /// Removes what the index does not know, ignored or not.
+    /// Removes every file that the index does not have, ignored or not.
     pub(crate) fn clean(
         &self,
         git_dir: &Path,
@@ -330,7 +335,7 @@ impl RepoGit {
         command.config("clean.requireForce=false").verb("clean").args(["-ffdxq"]).ok().map(drop)
     }
 
-    /// Writes files as blobs, as they are; their names have no line breaks.
+    /// Writes files as blobs, without filters. Their names must have no line breaks.
     pub(crate) fn hash_files(&self, files: &[PathBuf]) -> Result<Vec<ObjectId>, StoreError> {
         let names: Vec<&[u8]> = files.iter().map(|file| file.as_os_str().as_bytes()).collect();
         let command = self.here().durable(self.durable).verb("hash-object");
@@ -343,8 +348,8 @@ impl RepoGit {
         Err(StoreError::Git { verb: "hash-object".into(), message: "it printed no object id".into() })
     }
 
-    /// A tree with nothing at these paths but these files, and what stays of those that it has there, by way of an index
-    /// file of the caller's.
+    /// Writes the tree `base` with the files `put` in place of everything at or below `paths`, except those
+    /// entries that `stays` says are kept. The index file is the caller's, for this use.
     pub(crate) fn tree_with(
         &self,
         index: &Path,
@@ -359,7 +364,7 @@ impl RepoGit {
         let listed = on("ls-files").args(["-z", "--"]).args(literal).ok()?;
         let nothing = base.to_string().replace(|_: char| true, "0");
         let mut lines = Vec::new();
-        // What goes, first: a folder may stand where a file was.
+        // Removals come first, because a folder may stand where a file was.
         let goes = |path: &&[u8]| !path.is_empty() && !stays(Path::new(OsStr::from_bytes(path)));
         for path in listed.split(|b| *b == 0).filter(goes) {
             lines.extend_from_slice(&[format!("0 {nothing}\t").as_bytes(), path, b"\0"].concat());
@@ -372,7 +377,7 @@ impl RepoGit {
         self.write_tree(&self.common_dir, index)
     }
 
-    /// Writes an index file's tree.
+    /// Writes the tree of an index file.
     pub(crate) fn write_tree(&self, git_dir: &Path, index: &Path) -> Result<ObjectId, StoreError> {
         self.git.command(git_dir).verb("write-tree").env("GIT_INDEX_FILE", index).id()
     }
@@ -382,20 +387,21 @@ impl RepoGit {
         let command = self.in_tree(git_dir, dir).verb("update-index").args(["-q", "--refresh"]);
         let output = command.env("GIT_INDEX_FILE", index).output()?;
         match output.status.code() {
-            // 1: something is not merged, which the caller finds out.
+            // Exit status 1: a path is not merged, which the caller finds out.
             Some(0 | 1) => Ok(()),
             _ => Err(StoreError::Git { verb: "update-index".into(), message: output.message }),
         }
     }
 
-    /// Where a remote of this name is; `None` where there is none.
+    /// Returns the address of the remote of this name; `None` where there is none.
     pub(crate) fn remote_url(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let output = self.here().verb("remote").args(["get-url", name]).output()?;
         let line = output.stdout.split(|b| *b == b'\n').next().unwrap_or_default();
         Ok(output.status.success().then(|| line.to_vec()))
     }
 
-    /// What the configuration that counts in a folder says of a key: exit status 1 where it says nothing.
+    /// Asks for a key of the configuration that applies in a folder. The exit status is 1
+    /// where the key is not set.
     pub(crate) fn setting_at(&self, dir: &Path, key: &str) -> Result<GitOutput, StoreError> {
         self.git.plain(None).in_dir(dir).verb("config").args(["--get", key]).output()
     }
@@ -408,11 +414,11 @@ impl RepoGit {
         patience: Duration,
     ) -> Result<GitOutput, StoreError> {
         let args = ["--end-of-options", name, "HEAD"];
-        // Relative addresses begin at home.
+        // A relative address is taken from `home`.
         self.here().verb("ls-remote").args(args).in_dir(home).within(patience).output()
     }
 
-    /// Tries a push of two refs as one, which changes nothing, without a prompt or a hook.
+    /// Tries an atomic push of two refs, without a prompt or a hook. It is a dry run, which changes nothing.
     pub(crate) fn try_atomic_push(
         &self,
         name: &str,
@@ -427,7 +433,7 @@ impl RepoGit {
         command.in_dir(home).within(patience).output()
     }
 
-    /// What changed between two commits, as text, with no diff program that a configuration names.
+    /// Returns what changed between two commits, as text; no diff program that a configuration names is run.
     pub(crate) fn diff(&self, old: ObjectId, new: ObjectId) -> Result<Vec<u8>, StoreError> {
         let args = ["--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"];
         let (old, new) = (old.to_string(), new.to_string());
@@ -440,7 +446,8 @@ impl RepoGit {
     }
 }
 
-/// A branch name that Git would accept (`git check-ref-format --branch`), as a full ref name.
+/// Returns the full ref name of a branch name that Git would accept (`git
+/// check-ref-format --branch`), else `None`.
 pub(crate) fn branch_from_arg(arg: &OsStr) -> Option<RefName> {
     let raw = arg.as_bytes();
     let name = if raw.starts_with(b"refs/heads/") { RefName::new(raw) } else { RefName::branch(raw) };

@@ -1,10 +1,11 @@
-//! Notes of `git` children that take locks of Git's own: whose lock it is that a killed child left.
+//! Notes about `git` children that take locks of Git's own, so that a lock that a killed
+//! child left is recognized.
 //!
-//! A note is a file in `aynig/children/` that names the locks which the child may take, begun before the
-//! child and gone after it. Its `flock` is held by the process that waits for the child. What is left of a child is
-//! removed by the next sweep, and only this: a lock that its note names, made in the child's noted life, once
-//! the child is dead and the lock is older than 10 s. Where only our children lock, it is removed at once.
-//! Implements K43 (children of ours).
+//! A note is a file in `aynig/children/` that names the locks which the child may take. It is written before
+//! the child starts, and removed once the child ended by itself. Its `flock` is held by the process that
+//! waits for the child. The next sweep removes what a killed child left, and only this: a lock that the note
+//! names, made in the child's noted life, once the child is dead and the lock is older than 10 s. Where only
+//! children of this tool take locks, the lock is removed at once. Implements K43 (children of ours).
 
 use crate::store::refs::locks::{Owner, age_of, lock_files_below, owner_of};
 use crate::supervisor::SupervisorError;
@@ -20,11 +21,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A younger lock may be of a process at work.
+/// A younger lock may belong to a process at work.
 pub(crate) const OLD: Duration = Duration::from_secs(10);
-/// A file's time comes from a coarser clock than ours.
+/// How far a file's time may be behind, because it comes from a coarser clock than the system's.
 const COARSE: Duration = Duration::from_millis(50);
-/// A child whose end was not seen is taken to have made locks this long.
+/// How long after its start a child is taken to have made locks, where its end was not seen.
 const LIFE: Duration = Duration::from_secs(3600);
 
 /// Locks that a child may take.
@@ -36,8 +37,8 @@ pub(crate) struct MayLock {
 }
 
 impl MayLock {
-    /// Locks of refs: these files, and whatever is locked below these folders. On reftable one lock is for
-    /// all refs.
+    /// Returns the locks of refs: these files, all locks below these folders, and the locks that refs share.
+    /// On reftable all refs share one lock.
     pub(crate) fn refs(common_dir: &Path, places: impl IntoIterator<Item = PathBuf>) -> Self {
         let shared = ["reftable", "packed-refs.lock", "shallow.lock", "HEAD.lock"];
         let shared = shared.into_iter().map(|name| common_dir.join(name));
@@ -45,7 +46,7 @@ impl MayLock {
         Self { common_dir: common_dir.to_owned(), places }
     }
 
-    /// The locks of these refs, and those that moving them may take.
+    /// Returns the locks of these refs, and the other ones that moving them may take.
     pub(crate) fn these_refs<'a>(common_dir: &Path, names: impl Iterator<Item = &'a [u8]>) -> Self {
         let lock = |name| {
             let mut lock = common_dir.join(OsStr::from_bytes(name)).into_os_string();
@@ -56,7 +57,7 @@ impl MayLock {
     }
 }
 
-/// A note that is held.
+/// A note whose `flock` this process holds.
 pub(crate) struct Noted {
     path: PathBuf,
     file: Flock<File>,
@@ -71,7 +72,8 @@ fn seconds(at: SystemTime) -> f64 {
 }
 
 impl Noted {
-    /// Notes a child that is about to start. `None` where that can't be noted: what it leaves is then never removed.
+    /// Writes the note of a child that is about to start. `None` where that fails: then a lock that the
+    /// child leaves is never removed.
     pub(crate) fn begin(may: &MayLock) -> Option<Self> {
         let folder = folder(&may.common_dir);
         let path = folder.join(uuid::Uuid::new_v4().to_string());
@@ -96,23 +98,24 @@ impl Noted {
         }
     }
 
-    /// The child runs, as this process.
+    /// Notes the process of the child, which runs now.
     pub(crate) fn started(&self, pid: u32) {
         let _ = (&*self.file).write_all(format!("pid {pid}\n").as_bytes());
     }
 
-    /// The child is dead, and had no time to clean up.
+    /// Notes that the child is dead, and had no time to clean up.
     pub(crate) fn killed(mut self) {
         let _ = self.file.write_all(format!("ended {}\n", seconds(SystemTime::now())).as_bytes());
     }
 
-    /// The child ended by itself: it left nothing.
+    /// Removes the note of a child that ended by itself, and so left nothing.
     pub(crate) fn forget(self) {
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Runs a child with a note of the locks that it may take; only one that was killed stays noted.
+/// Runs a child with a note of the locks that it may take. The note stays only where the child was
+/// killed, or its end was not seen.
 pub(crate) fn noted(may: Option<&MayLock>, child: Bounded<'_>) -> Result<Finished, SupervisorError> {
     let note = may.and_then(Noted::begin);
     let tell = |pid| note.iter().for_each(|note| note.started(pid));
@@ -157,9 +160,10 @@ fn read(path: &Path) -> Option<Told> {
 
 #[derive(Debug, Default)]
 pub(crate) struct Swept {
-    /// Locks that it removed.
+    /// The locks that were removed.
     pub(crate) removed: Vec<PathBuf>,
-    /// Of a dead child too, and left as they are: it is not yet 10 s ago.
+    /// Locks of dead children that are left as they are, because the lock, or the child's
+    /// start, is less than 10 s old.
     pub(crate) young: Vec<PathBuf>,
 }
 
@@ -171,7 +175,7 @@ pub(crate) fn sweep(common_dir: &Path) -> Swept {
     for entry in fs::read_dir(folder(common_dir)).into_iter().flatten().flatten() {
         let path = entry.path();
         let Ok(file) = OpenOptions::new().read(true).append(true).open(&path) else { continue };
-        // Its runner lives, and waits for it.
+        // A process lives that waits for the child.
         let Ok(alone) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
         let Some(mut told) = read(&path) else {
             if age_of(&path) > OLD {
@@ -182,7 +186,7 @@ pub(crate) fn sweep(common_dir: &Path) -> Swept {
         if lives(&told) {
             continue;
         }
-        // No runner saw it end, but now it is dead: a later lock is another process's.
+        // No runner saw the child end, but it is dead now: a later lock is another process's.
         let now = SystemTime::now();
         if told.ended > now {
             let _ = (&*alone).write_all(format!("ended {}\n", seconds(now)).as_bytes());
@@ -209,13 +213,13 @@ pub(crate) fn sweep(common_dir: &Path) -> Swept {
     swept
 }
 
-/// True where a child that lives may hold this lock, or be about to take it: one that stood before that child
-/// began is not its.
+/// True where a child that lives may hold this lock, or be about to take it. A lock that was there before the
+/// child began is not the child's.
 pub(crate) fn at_work(common_dir: &Path, lock: &Path) -> bool {
     is_another_at_work(common_dir, lock, None)
 }
 
-/// [`at_work`], with one note left out.
+/// Decides as [`at_work`] does, with the note `but` left out.
 fn is_another_at_work(common_dir: &Path, lock: &Path, but: Option<&Path>) -> bool {
     let made = made(lock);
     told_of(common_dir, lock, but).any(|(file, told)| {
@@ -223,10 +227,11 @@ fn is_another_at_work(common_dir: &Path, lock: &Path, but: Option<&Path>) -> boo
     })
 }
 
-/// True for a lock that only this dead child can have made: where heads of remotes are kept only this program
-/// writes, and no other child of it is at work there. What stands there can be heard again.
+/// True for a lock that only this dead child can have made: it is below the refs that keep the heads of
+/// remotes, where only this program writes, and no other child of this program is at work there. What those
+/// refs hold can be fetched again.
 fn is_nobody_elses(common_dir: &Path, lock: &Path, told: &Told, note: &Path) -> bool {
-    // A child that could not be noted as started may live.
+    // A child whose process could not be noted may live.
     told.pid.is_some()
         && ["refs/aynig/remote", "refs/aynig/shared"]
             .iter()
@@ -235,14 +240,14 @@ fn is_nobody_elses(common_dir: &Path, lock: &Path, told: &Told, note: &Path) -> 
         && matches!(owner_of(common_dir, lock), Ok(Owner::Other))
 }
 
-/// True for a lock that a child of ours left which is dead: [`sweep`] removes it, now or soon.
+/// True for a lock that a dead child of this tool left: [`sweep`] removes it, now or soon.
 pub(crate) fn left(common_dir: &Path, lock: &Path) -> bool {
     let Some(made) = made(lock) else { return false };
     told_of(common_dir, lock, None)
         .any(|(file, told)| told.begun <= made && made <= told.ended && !is_waited_for(file) && !lives(&told))
 }
 
-/// The notes of children that may take this lock, but for one.
+/// Returns the notes of children that may take this lock, except the note `but`.
 fn told_of(common_dir: &Path, lock: &Path, but: Option<&Path>) -> impl Iterator<Item = (File, Told)> {
     fs::read_dir(folder(common_dir)).into_iter().flatten().flatten().filter_map(move |entry| {
         if Some(&*entry.path()) == but {
@@ -266,11 +271,11 @@ fn lives(told: &Told) -> bool {
     told.pid.is_some_and(|pid| kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH) && !is_zombie(pid))
 }
 
-/// True for a dead process that was not waited for: where its runner died too, and process 1 is no init, it stays
-/// so. What `/proc` does not tell of is taken to live.
+/// True for a dead process that was not waited for. It stays like that where its runner died too and process
+/// 1 is no init. A process that `/proc` does not show is taken to live.
 fn is_zombie(pid: i32) -> bool {
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name before it may hold anything, brackets too.
+    // The name of the program comes before the state, and may hold anything, brackets too.
     let after_name = stat.iter().rposition(|b| *b == b')').map_or(stat.len(), |at| at + 1);
     matches!(stat.get(after_name..), Some([b' ', b'Z' | b'X', ..]))
 }
@@ -287,7 +292,8 @@ fn locks_at(place: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A child that began 60 s and ended 50 s ago, may lock `refs/`, and left locks of these ages.
+    /// Makes the note of a child that began 60 s and ended 50 s ago and may lock
+    /// `refs/`, and locks of these ages.
     fn left(pid: Option<u32>, ages: &[u64]) -> (tempfile::TempDir, Vec<PathBuf>) {
         let dir = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
@@ -364,13 +370,13 @@ mod tests {
             locks.iter().for_each(|lock| fs::write(lock, "").unwrap());
             note.killed();
         };
-        // A child that may live, as one that is at work beside it does, keeps what may be its own.
+        // A child that may live keeps what may be its own; so does one that is at work beside a dead one.
         leave(None);
         assert!(sweep(dir.path()).removed.is_empty());
         fs::remove_dir_all(folder(dir.path())).unwrap();
         leave(Some(pid));
         let beside = Noted::begin(&MayLock::refs(dir.path(), [heads.clone()])).unwrap();
-        // It began after that lock was made, as far as clocks tell.
+        // The lock is made again, so that `beside` began before it was made, as far as clocks tell.
         fs::write(&locks[0], "").unwrap();
         assert!(sweep(dir.path()).removed.is_empty());
         beside.forget();

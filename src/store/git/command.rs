@@ -34,11 +34,11 @@ pub struct Git {
     program: PathBuf,
     env: Vec<(OsString, OsString)>,
     force_stop: ForceStop,
-    /// Set where the repository is not trusted: what its configuration names is not started.
+    /// Set where the repository is not trusted, so that children start nothing that its configuration names.
     confined: Option<Arc<Confined>>,
 }
 
-/// Most of what a child says that is kept, in bytes.
+/// Most of a child's error output that is kept, in bytes.
 const SAID_MAX: usize = 64 << 10;
 
 /// How a child ended and what it printed.
@@ -46,16 +46,18 @@ const SAID_MAX: usize = 64 << 10;
 pub(crate) struct GitOutput {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: Vec<u8>,
-    /// What it said, as one line of at most 500 characters, for reports.
+    /// Its error output, as one line of at most 500 characters, or why the child was ended; for reports.
     pub(crate) message: String,
-    /// All that it said, for telling one failure from another where only the report depends on it.
+    /// Its error output as it came, for telling one failure from another where only
+    /// the report depends on that.
     pub(crate) said: Vec<u8>,
-    /// It was ended at its deadline.
+    /// True where the child was ended at its deadline.
     pub(crate) late: bool,
 }
 
 impl GitOutput {
-    /// What it printed; any exit status but 0 is an error, of the disk where it is full at one of these places.
+    /// Returns what the child printed. Any exit status but 0 is an error: that of a full disk, where the disk
+    /// is full at one of these places.
     fn printed(self, verb: String, places: &[PathBuf]) -> Result<Vec<u8>, StoreError> {
         if self.status.success() {
             return Ok(self.stdout);
@@ -80,7 +82,7 @@ impl Git {
             })?,
         };
         let mut env: Vec<_> = all.into_iter().filter(|(name, _)| is_passed_on(name)).collect();
-        // A git that was found there may need it to find its own parts.
+        // A `git` that was found by `GIT_EXEC_PATH` may need the variable to find its own parts.
         env.extend(exec_path.map(|folder| (OsString::from("GIT_EXEC_PATH"), folder.into_os_string())));
         Ok(Self { program, env, force_stop: ForceStop::default(), confined: None })
     }
@@ -106,12 +108,13 @@ impl Git {
         self.confined = Some(Arc::default());
     }
 
-    /// This `git` unconfined, for children that do not work on that repository.
+    /// Returns this `git` unconfined, for children that only read configuration, or that do not work on
+    /// the untrusted repository.
     pub(crate) fn at_liberty(&self) -> Self {
         Self { confined: None, ..self.clone() }
     }
 
-    /// What children on this Git directory are kept from; `None` where the repository is trusted.
+    /// Returns what children on this Git directory are kept from; `None` where the repository is trusted.
     pub(crate) fn kept_from(&self, git_dir: &Path) -> Result<Option<Arc<Found>>, StoreError> {
         let found = |confined: &Arc<Confined>| confined.found(&self.at_liberty(), git_dir);
         self.confined.as_ref().map(found).transpose()
@@ -121,19 +124,20 @@ impl Git {
         &self.program
     }
 
-    /// Where children look for programs.
+    /// Returns the `PATH` of children.
     pub(crate) fn path(&self) -> Option<&OsStr> {
         self.env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str())
     }
 
-    /// A child that works on this Git directory.
+    /// Returns a child that works on this Git directory.
     pub(crate) fn command(&self, git_dir: &Path) -> GitCommand {
         let mut inner = Command::new(&self.program);
         inner.env_clear().envs(self.env.iter().map(|(k, v)| (k, v)));
-        // Messages in one language; no prompt may hang; `status` takes no lock for its own comfort.
+        // Messages come in one language, no prompt may hang, and `status` takes no
+        // lock that it can do without.
         inner.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
-        // What was hashed counts, not what `refs/replace` and grafts show instead. Git has a word to say about
-        // each file of grafts that it can open.
+        // Objects are what was hashed, not what `refs/replace` and grafts show in their place. The file of
+        // grafts must not exist, because Git warns about each one that it can open.
         inner.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null/none");
         inner.arg("--no-pager").arg(joined("--git-dir=", git_dir.as_os_str()));
         let git_dir = Some(git_dir.to_owned());
@@ -144,7 +148,8 @@ impl Git {
         command
     }
 
-    /// A child that finds its repository itself, or uses this one, and sees configuration as the user does.
+    /// Returns a child that finds its repository itself, or uses this one, and sees
+    /// configuration as the user does.
     pub(crate) fn plain(&self, git_dir: Option<&Path>) -> GitCommand {
         let mut inner = Command::new(&self.program);
         inner.env_clear().envs(self.env.iter().map(|(k, v)| (k, v))).env("LC_ALL", "C");
@@ -158,7 +163,8 @@ impl Git {
     fn child(&self, inner: Command, git_dir: Option<PathBuf>) -> GitCommand {
         let force_stop = self.force_stop.clone();
         let confined = self.confined.as_ref().map(|_| self.clone());
-        // Ctrl-C is for the runner, which ends its children in order: no lock is left between.
+        // The child has a group of its own: Ctrl-C goes to the runner, which ends its children in order and
+        // so leaves no lock behind.
         GitCommand {
             inner,
             git_dir,
@@ -177,7 +183,7 @@ impl Git {
         }
     }
 
-    /// Deletes refs that may be packed too, if they hold what they held: all or none.
+    /// Deletes refs that may be packed too, all or none, if each of them still holds this value.
     pub(crate) fn delete_refs(
         &self,
         git_dir: &Path,
@@ -198,7 +204,7 @@ impl Git {
     }
 }
 
-/// One `git` child to be.
+/// A `git` child that was not started yet.
 #[derive(Debug)]
 pub(crate) struct GitCommand {
     inner: Command,
@@ -224,8 +230,8 @@ impl GitCommand {
         self
     }
 
-    /// Sets one key, which may be made of a name that has a `=`: `-c` would end it there. Git before 2.31 knows only
-    /// `-c`, and is told of no such key; only before [`GitCommand::verb`].
+    /// Sets one key; only before [`GitCommand::verb`]. A key with a name that has a `=`, at which `-c` would
+    /// end the key, is passed by variables, which Git before 2.31 does not know.
     pub(crate) fn config_of(self, key: &str, value: &str) -> Self {
         if key.contains('=') {
             return self.settings([(key.into(), value.into())]);
@@ -250,7 +256,8 @@ impl GitCommand {
         self
     }
 
-    /// Has Git sync objects and refs; only before [`GitCommand::verb`]. Folders are left to the caller.
+    /// Where `durable`, has Git sync objects and refs; only before [`GitCommand::verb`]. The
+    /// caller syncs the folders.
     pub(crate) fn durable(self, durable: bool) -> Self {
         if durable { self.config("core.fsync=committed") } else { self }
     }
@@ -258,7 +265,8 @@ impl GitCommand {
     pub(crate) fn verb(mut self, verb: &str) -> Self {
         self.inner.arg(verb);
         self.verb = verb.to_owned();
-        // Of several values of these keys Git takes the first: only a flag stands over it.
+        // Of several values of `uploadpack` and `receivepack` Git takes the first, so that
+        // only a flag overrides them.
         match verb {
             "fetch" | "ls-remote" if self.confined.is_some() => self.args(["--upload-pack=git-upload-pack"]),
             "push" if self.confined.is_some() => self.args(["--receive-pack=git-receive-pack"]),
@@ -283,8 +291,8 @@ impl GitCommand {
         self
     }
 
-    /// Has the child hear this configuration in place of the files of the account's and the system's; what it is told
-    /// otherwise stands over it.
+    /// Gives the child this configuration in place of the account's and the system's files. What the child is
+    /// given by other calls overrides it.
     pub(crate) fn configured_by(mut self, all: Settings) -> Self {
         self.settings = [all, self.settings].concat();
         self.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1")
@@ -296,18 +304,18 @@ impl GitCommand {
         self
     }
 
-    /// The child as it is started: with what keeps it from starting others.
+    /// Returns the child as it is started: with what keeps it from starting programs of the repository's.
     fn ready(mut self) -> Result<Self, StoreError> {
         if let (Some(git), Some(git_dir)) = (self.confined.take(), self.git_dir.as_deref())
             && let Some(found) = git.kept_from(git_dir)?
         {
             self.inner.env("GIT_NO_LAZY_FETCH", "1");
-            // Whose address it is that is asked: the repository's.
+            // The address that is asked is the repository's, not the user's.
             self.inner.env("GIT_PROTOCOL_FROM_USER", "0");
             self.inner.envs(found.env.iter().map(|(k, v)| (k, v)));
             self.settings = [&found.settings[..], &self.settings].concat();
             if matches!(self.verb.as_str(), "fetch" | "ls-remote") {
-                // A path is read without running anything of it; who pushes to one runs its hooks.
+                // Reading from a path runs nothing of that repository's; pushing to a path runs its hooks.
                 self.settings.extend(found.reading.iter().cloned());
             }
         }
@@ -346,8 +354,8 @@ impl GitCommand {
         self
     }
 
-    /// Has the child keep the lock on this file, so that it lasts as long as the child where we die before; its
-    /// input is that file.
+    /// Has the child keep the lock on this file, so that the lock lasts as long as the child even if this
+    /// process dies before. The file becomes the child's input.
     pub(crate) fn holding(mut self, lock: Option<&File>) -> Result<Self, StoreError> {
         if let Some(lock) = lock {
             let program = Path::new(self.inner.get_program());
@@ -356,8 +364,9 @@ impl GitCommand {
         Ok(self)
     }
 
-    /// Keeps the child in the terminal's foreground group and lets it prompt: network children only. Without a
-    /// terminal there is no user to ask, and what the child started (a transport that hangs) ends with it.
+    /// Keeps a network child in the terminal's foreground group and lets it prompt. Without a terminal
+    /// there is no user to ask: the child stays in its own group, so that what it started (a transport
+    /// that hangs) ends with it.
     pub(crate) fn foreground(mut self) -> Self {
         if File::open("/dev/tty").is_ok() {
             self.inner.env_remove("GIT_TERMINAL_PROMPT");
@@ -366,74 +375,78 @@ impl GitCommand {
         self
     }
 
-    /// Ends it after this long, with SIGTERM first.
+    /// Ends the child after this long, with SIGTERM first.
     pub(crate) fn within(mut self, patience: Duration) -> Self {
         self.deadline = Some(Instant::now() + patience);
         self
     }
 
-    /// Ends it at the first signal, whichever: it only asks, and nothing depends on the answer yet.
+    /// Where `only_asks`, ends the child at the first signal, whichever it is: the child only asks, and
+    /// nothing depends on its answer yet.
     pub(crate) fn only_asks(mut self, only_asks: bool) -> Self {
         self.only_asks = only_asks;
         self
     }
 
-    /// Ends it once this is set: nothing hangs on what it has not done yet.
+    /// Ends the child once this is set: nothing depends on what it has not done yet.
     pub(crate) fn stopped_by(mut self, stop: &Arc<AtomicBool>) -> Self {
         self.stop = Some(Arc::clone(stop));
         self
     }
 
-    /// Has the kernel keep the child, and what it starts, to this.
+    /// Has the kernel confine the child, and what it starts, to this.
     pub(crate) fn within_sandbox(mut self, sandbox: Confinement) -> Self {
         self.sandbox = Some(sandbox);
         self
     }
 
-    /// Where it is to be ended, ends it alone: what it started is not ours, and ends when it hears no more.
+    /// Where `alone`, sends the signals that end the child to the child only. What it started does not belong
+    /// to this tool, and ends by itself once its input ends.
     pub(crate) fn alone(mut self, alone: bool) -> Self {
         self.alone = alone;
         self
     }
 
-    /// Says which of Git's locks it may take, so that what it leaves when it is killed is known for ours.
+    /// Says which of Git's locks the child may take, so that one that it leaves when it is
+    /// killed is known as this tool's.
     pub(crate) fn may_lock(mut self, locks: MayLock) -> Self {
         self.may_lock = Some(locks);
         self
     }
 
-    /// Runs it to its end, whatever its exit status.
+    /// Runs the child to its end, whatever its exit status.
     pub(crate) fn output(self) -> Result<GitOutput, StoreError> {
         run(self)
     }
 
-    /// Runs it and returns what it printed; any exit status but 0 is an error.
+    /// Runs the child and returns what it printed; any exit status but 0 is an error.
     pub(crate) fn ok(self) -> Result<Vec<u8>, StoreError> {
         let (verb, places) = (self.verb.clone(), self.places());
         run(self)?.printed(verb, &places)
     }
 
-    /// The same, ended after this long: then that is the error.
+    /// Runs the child as [`GitCommand::ok`] does, for at most `patience`; after that the error
+    /// is [`StoreError::TooLong`].
     pub(crate) fn ok_within(self, patience: Duration) -> Result<Vec<u8>, StoreError> {
         let (verb, places) = (self.verb.clone(), self.places());
         let output = run(self.within(patience))?;
         if output.late { Err(StoreError::TooLong { verb, patience }) } else { output.printed(verb, &places) }
     }
 
-    /// Runs it and returns the object id that it printed.
+    /// Runs the child and returns the object id that it printed.
     pub(crate) fn id(self) -> Result<ObjectId, StoreError> {
         let verb = self.verb.clone();
         let message = "it printed no object id".to_owned();
         ObjectId::from_hex(self.ok()?.trim_ascii()).map_err(|_| StoreError::Git { verb, message })
     }
 
-    /// The folders that it may write to.
+    /// Returns the folders that the child may write to.
     fn places(&self) -> Vec<PathBuf> {
         let dir = self.inner.get_current_dir().map(Path::to_owned);
         self.git_dir.iter().cloned().chain(dir).collect()
     }
 
-    /// Starts it with both pipes open, to be talked to; its error output goes nowhere.
+    /// Starts the child with pipes for its input and its output; its error output goes nowhere.
     pub(crate) fn spawn(self) -> Result<Child, StoreError> {
         let mut this = self.ready()?;
         this.inner.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -445,8 +458,8 @@ impl GitCommand {
     }
 }
 
-/// The one place where a child is run to its end. It feels no first Ctrl-C: what it does is the end of a
-/// run, or the start of one that is then given up in order. A second one ends it.
+/// Runs a child to its end; the only place that does. A first Ctrl-C does not reach the child, because it may
+/// be doing the end of a run, or the start of one that is then given up in order. A second Ctrl-C ends it.
 fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     let command = command.ready()?;
     let program = PathBuf::from(command.inner.get_program());
@@ -482,7 +495,7 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     })
 }
 
-/// Variables that `git -c` and its like reach us by.
+/// True for a variable by which `git -c` and its like reach this process.
 fn is_said(name: &OsStr) -> bool {
     let said = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
     said.iter().any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()))

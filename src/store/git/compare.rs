@@ -7,7 +7,7 @@ use crate::store::StoreError;
 /// How much was changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Changed {
-    /// Files, renamed ones once.
+    /// Files; a renamed file counts once.
     pub files: u64,
     /// Lines that are new.
     pub insertions: u64,
@@ -16,7 +16,7 @@ pub struct Changed {
 }
 
 impl RepoGit {
-    /// The newest commit that all of these stand on; `None` where there is none.
+    /// Returns the newest commit that all of these stand on; `None` where there is none.
     pub(crate) fn common_base(&self, commits: &[ObjectId]) -> Result<Option<ObjectId>, StoreError> {
         let ids = commits.iter().map(ObjectId::to_string);
         let output = self.here().verb("merge-base").args(["--octopus"]).args(ids).output()?;
@@ -27,10 +27,10 @@ impl RepoGit {
         }
     }
 
-    /// What one commit changed of another.
+    /// Counts what the commit `work` changed of the commit `base`.
     pub(crate) fn changed_between(&self, base: ObjectId, work: ObjectId) -> Result<Changed, StoreError> {
         let (base, work) = (base.to_string(), work.to_string());
-        // No program that the repository names is started for it.
+        // No program that the repository names is started.
         let args = ["--numstat", "-r", "-M", "--no-ext-diff", "--no-textconv", &base, &work];
         let listed = self.here().verb("diff-tree").args(args).ok()?;
         let mut changed = Changed::default();

@@ -1,10 +1,11 @@
 //! What `git` may start in a repository that is not trusted: no program that its own configuration names.
 //!
-//! Git itself is asked what its configuration holds and where each value is from; every key that starts a
-//! program, and that the repository set, is then given to the child once more: as the account has it, else as
-//! nothing. That is done for each Git directory by itself, because each may have a `config.worktree`. What is not
-//! known here but sounds like a program counts as one. Transports that are not Git's own are off, and so is
-//! fetching what an object lacks. Implements K34 (S29), and K35 (who says that a signature is good).
+//! Git itself is asked what its configuration holds and where each value is from. Every key that starts a
+//! program, and that the repository set, is then given to the child once more: with the account's value, else
+//! with one that starts nothing. That is done for each Git directory by itself, because each may have a
+//! `config.worktree`. A key that is not listed below but sounds like a program counts as one. Transports that
+//! are not Git's own are off, and so is fetching missing objects. Implements K34 (S29), and K35 (who says
+//! that a signature is good).
 
 use super::command::Git;
 use crate::store::StoreError;
@@ -17,31 +18,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Configuration that is given to a child on top of what it reads.
 pub(crate) type Settings = Vec<(OsString, OsString)>;
 
-/// What was found out of each Git directory.
+/// What was found out about each Git directory.
 #[derive(Debug, Default)]
 pub(crate) struct Confined {
     known: Mutex<HashMap<PathBuf, Arc<Found>>>,
 }
 
-/// Of one Git directory.
+/// What children on one Git directory are kept from.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// What its children are given.
+    /// The configuration that all children are given.
     pub(crate) settings: Settings,
-    /// What those are given too that read from a remote, and write nothing there.
+    /// The configuration that children which read from a remote, and write nothing there, are given as well.
     pub(crate) reading: Settings,
-    /// Variables, where configuration does not do: of several values of a key the first counts.
+    /// Variables for keys of which Git takes the first of several values, so that
+    /// configuration can't override them.
     pub(crate) env: Settings,
-    /// The account lets paths be pushed to, whose hooks run then.
+    /// True where the account allows pushes to paths, whose hooks run then.
     pub(crate) pushes_to_paths: bool,
-    /// It has filter drivers of its own: without them its files are not what they should be.
+    /// True where the repository has filter drivers of its own: without them its files
+    /// are not what they should be.
     pub(crate) filters: bool,
-    /// It has drivers for differences of its own.
+    /// True where the repository has diff drivers of its own.
     pub(crate) diffs: bool,
 }
 
 impl Confined {
-    /// What a child on this Git directory is given.
+    /// Returns what a child on this Git directory is given. Git is asked once for each.
     pub(crate) fn found(&self, git: &Git, git_dir: &Path) -> Result<Arc<Found>, StoreError> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.get(git_dir) {
@@ -76,7 +79,7 @@ impl Confined {
     }
 }
 
-/// What a child is given that judges or makes signatures: whom to believe is the account's to say.
+/// Returns what a child that judges or makes signatures is given: whom to believe is for the account to say.
 pub(crate) fn of_signatures(git: &Git, git_dir: &Path) -> Result<Settings, StoreError> {
     let judges = ["program", "defaultkeycommand", "allowedsignersfile", "revocationfile", "mintrustlevel"];
     let is_judge = |key: &Key| key.section == b"gpg" && judges.iter().any(|name| key.name == name.as_bytes());
@@ -115,7 +118,7 @@ struct Value {
     protected: bool,
 }
 
-/// Everything that Git reads for this Git directory, in its order.
+/// Returns all configuration that Git reads for this Git directory, in Git's order.
 fn list(git: &Git, git_dir: &Path) -> Result<Vec<Value>, StoreError> {
     let listed = git
         .plain(Some(git_dir))
@@ -137,7 +140,8 @@ fn list(git: &Git, git_dir: &Path) -> Result<Vec<Value>, StoreError> {
     Ok(values)
 }
 
-/// What takes the repository's own values of these keys back: nothing first, then what the account has.
+/// Returns what overrides the repository's own values of these keys: a value that does
+/// nothing, then the account's.
 fn overrides(all: &[Value], wanted: impl Fn(&Key) -> bool) -> Settings {
     let mut settings = Settings::new();
     let (mut sections, mut seen) = (BTreeSet::new(), BTreeSet::new());
@@ -147,7 +151,7 @@ fn overrides(all: &[Value], wanted: impl Fn(&Key) -> bool) -> Settings {
             settings.push(setting(&own.key.whole(), &nothing(&own.key)));
         }
         if own.key.section == b"hook" {
-            // A hook without a command is fatal to Git: it is switched off instead.
+            // Git fails on a hook without a command: the hook is switched off instead.
             let off = Key { name: b"enabled".to_vec(), ..own.key.clone() };
             settings.push(setting(&off.whole(), b"false"));
         }
@@ -166,7 +170,7 @@ fn setting(key: &[u8], value: &[u8]) -> (OsString, OsString) {
     (OsString::from_vec(key.to_vec()), OsString::from_vec(value.to_vec()))
 }
 
-/// The value of a key that is as good as none.
+/// Returns the value of a key that is as good as none.
 fn nothing(key: &Key) -> Vec<u8> {
     let value = match (&*key.section, &*key.name) {
         (b"core", b"sshcommand") => {
@@ -174,9 +178,9 @@ fn nothing(key: &Key) -> Vec<u8> {
             let named = named.as_deref().and_then(|ssh| shlex::try_quote(ssh).ok());
             return named.unwrap_or("ssh".into()).into_owned().into_bytes();
         }
-        // Run with a path: says that there are no refs.
+        // Git runs it with a path: `true` says that there are no refs.
         (b"core", b"alternaterefscommand") => "true",
-        // An empty one would say that it has merged.
+        // An empty driver would say that it has merged.
         (b"merge", b"driver") => "false",
         (b"gpg", b"program") => match key.sub.as_deref() {
             Some(b"x509") => "gpgsm",
@@ -188,7 +192,7 @@ fn nothing(key: &Key) -> Vec<u8> {
         (b"submodule", b"update") => "none",
         (b"filter", b"required") => "false",
         (b"hook", b"enabled") => "false",
-        // It has to be there, and does not count where the hook is off.
+        // A command has to be set, and does not count where the hook is off.
         (b"hook", b"command") => "true",
         (b"hook", b"event") => "none",
         (b"protocol", b"allow") => match key.sub.as_deref() {
@@ -216,7 +220,7 @@ const SECTIONS: &[&str] = &[
     "sendemail",
     "web",
 ];
-/// Keys that are, whatever they are called.
+/// Further keys that are, or lead to, a program, whatever their names sound like.
 const KEYS: &[(&str, &str)] = &[
     ("core", "fsmonitor"),
     ("core", "gitproxy"),
@@ -233,7 +237,7 @@ const KEYS: &[(&str, &str)] = &[
     ("remote", "vcs"),
     ("submodule", "update"),
 ];
-/// How what is a program is called.
+/// Endings of the names of keys whose value is a program.
 const ENDS: &[&str] = &[
     "askpass", "browser", "clean", "cmd", "command", "driver", "editor", "helper", "hook", "pager",
     "process", "program", "smudge", "textconv",

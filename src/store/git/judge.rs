@@ -1,7 +1,8 @@
-//! Who judges signatures: whether the program that verifies one, and the file of signers that it reads, are here.
+//! Tells whether a signature can be judged: whether this machine has the program that verifies
+//! it, and the file of signers.
 //!
-//! Git says the same of a bad signature and of one that it has no means to look at. What can't be judged yet is not
-//! refused: it is held. Implements K49a (what is held).
+//! Git says the same of a bad signature and of one that it has no means to look at. A commit that can't be
+//! judged yet is not refused but held. Implements K49a (what is held).
 
 use super::calls::RepoGit;
 use super::confined::of_signatures;
@@ -21,7 +22,8 @@ enum Format {
 }
 
 impl Format {
-    /// The kind of a commit's signature, by its first line, as Git has it.
+    /// Returns the kind of a commit's signature by its first line, as Git does; `None`
+    /// where Git knows no such kind.
     fn of(commit: &[u8], header: &str) -> Option<Self> {
         let headers = commit.split(|b| *b == b'\n').take_while(|line| !line.is_empty());
         let signature = headers.filter_map(|line| line.strip_prefix(header.as_bytes())).next()?;
@@ -33,7 +35,8 @@ impl Format {
         })
     }
 
-    /// The keys that name its program, the one that counts first, and the program that is meant without.
+    /// Returns the keys that name its program, the one that counts first, and the program that
+    /// is meant where none is set.
     fn program(self) -> (&'static [&'static str], &'static str) {
         match self {
             Format::OpenPgp => (&["gpg.openpgp.program", "gpg.program"], "gpg"),
@@ -44,8 +47,8 @@ impl Format {
 }
 
 impl RepoGit {
-    /// What is missing here to judge a commit's signature. `None` where nothing is, and of what has no signature that Git
-    /// knows: that can be judged.
+    /// Returns what this machine lacks to judge a commit's signature. `None` where it lacks nothing, and for
+    /// a commit without a signature that Git knows, which can be judged.
     pub(crate) fn missing_judge(&self, id: ObjectId) -> Result<Option<String>, StoreError> {
         let id = id.to_string();
         let header = if id.len() == 40 { "gpgsig" } else { "gpgsig-sha256" };
@@ -70,11 +73,12 @@ impl RepoGit {
         })
     }
 
-    /// The value of a key, as Git goes by it when it judges.
+    /// Returns the value of a key that Git goes by when it judges signatures; `None`
+    /// where the key is not set.
     fn said_of_signatures(&self, key: &str) -> Result<Option<OsString>, StoreError> {
         let command = self.here().settings(of_signatures(&self.git, &self.common_dir)?);
         let output = command.verb("config").args(["--type=path", "-z", "--get", key]).output()?;
-        // 1: it is not set.
+        // Exit status 1: the key is not set.
         match output.status.code() {
             Some(0) => {
                 let value = output.stdout.strip_suffix(b"\0").unwrap_or(&output.stdout);
@@ -90,7 +94,7 @@ impl RepoGit {
 mod tests {
     use super::*;
 
-    /// K49a: of the headers one counts, and of its words those that Git knows.
+    /// K49a: only one of the headers counts, and only with a first line that Git knows.
     #[test]
     fn the_kind_of_a_signature_is_its_first_line() {
         let of = |commit: &[u8]| Format::of(commit, "gpgsig");

@@ -1,6 +1,6 @@
 //! Merges that are asked of the `git` binary: into a working tree, and of trees alone.
 //!
-//! Nothing of the user's is written over: what stands in the way is said in Git's words. Implements K28.
+//! No file of the user's is overwritten: what stands in the way is reported in Git's words. Implements K28.
 
 use super::calls::RepoGit;
 use crate::protocol::id::ObjectId;
@@ -11,30 +11,31 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-/// What came of a merge of trees.
+/// The result of a merge of trees.
 #[derive(Debug)]
 pub(crate) enum Merged {
-    /// One tree, and where the second side's version was taken.
+    /// The merged tree, and the paths where the second side's version was taken.
     Tree(ObjectId, Vec<Overruled>),
-    /// These are files on one side and folders on the other, and neither is gone.
+    /// Paths that are a file on one side and a folder on the other, and that neither side removed.
     Apart(Vec<String>),
 }
 
-/// What came of a merge of commits.
+/// The result of a merge of commits.
 #[derive(Debug)]
 pub(crate) enum Joined {
     /// The tree that holds both sides' work.
     Tree(ObjectId),
-    /// They don't go together: because of these paths, where Git names any.
+    /// The commits conflict, in these paths where Git names any.
     Conflicts(Vec<String>),
-    /// It took longer than it may: a history of few commits can be made so that it would take years.
+    /// The merge took longer than it may: a history of few commits can be made so that
+    /// merging would take years.
     Late,
 }
 
 /// Longest merge of two commits, for which other branches wait.
 pub(crate) const MERGE_PATIENCE: Duration = Duration::from_secs(60);
 
-/// A path whose second version was taken.
+/// A path where the second side's version was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overruled {
     /// The path.
@@ -43,12 +44,12 @@ pub struct Overruled {
     pub(crate) why: Why,
 }
 
-/// What two sides did that does not go together.
+/// How the changes of two sides conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
     /// Both changed the same lines; the others were merged.
     Lines,
-    /// Both changed it, and it has no lines to merge.
+    /// Both changed the path, and it has no lines to merge.
     Whole,
     /// The first changed what the second removed.
     Removed,
@@ -70,9 +71,10 @@ impl Side {
 }
 
 impl RepoGit {
-    /// Moves a working tree from one commit to another, keeping local changes that are not in the way. Says Git's
-    /// words where something is in the way. The child keeps the lock of the index: it may outlive us. `None`: only
-    /// tried, nothing is changed.
+    /// Moves a working tree from one commit to another, keeping local changes that are not in the way.
+    /// Returns Git's message where something is in the way, else `None`. The child keeps `lock`, the
+    /// lock of the index, because the child may outlive this process. Without a lock the move is only
+    /// tried, and nothing is changed.
     pub(crate) fn two_tree_merge(
         &self,
         git_dir: &Path,
@@ -87,7 +89,8 @@ impl RepoGit {
         self.merge_tracked(git_dir, dir, index, (old, new), lock)
     }
 
-    /// Merges where nothing untracked stands in the way, about which Git would not ask.
+    /// Moves a working tree as [`RepoGit::two_tree_merge`] does, where the caller knows that no untracked
+    /// file is in the way: Git itself would not ask.
     pub(crate) fn merge_tracked(
         &self,
         git_dir: &Path,
@@ -107,8 +110,8 @@ impl RepoGit {
         Ok((!output.status.success()).then_some(output.message))
     }
 
-    /// Merges two commits as `git merge` does, without a working tree. Commits without a common history, and a Git
-    /// before 2.38, which can't, give a conflict without a path.
+    /// Merges two commits as `git merge` does, without a working tree. Commits without a common history, and
+    /// any commits with a Git before 2.38, which has no such merge, give a conflict without a path.
     pub(crate) fn join_commits(
         &self,
         ours: ObjectId,
@@ -134,8 +137,8 @@ impl RepoGit {
         }
     }
 
-    /// Merges two trees by Git's own merge, path by path; the second side's version where both changed one in
-    /// ways that don't go together.
+    /// Merges two trees by Git's own merge, path by path. Where both sides changed a path in ways that
+    /// conflict, the second side's version is taken.
     pub(crate) fn merge_trees(
         &self,
         base: ObjectId,
@@ -159,7 +162,8 @@ impl RepoGit {
         outcome
     }
 
-    /// Resolves what a three-way `read-tree` left unmerged, or names the files that stand where a folder is.
+    /// Resolves the paths that a three-way `read-tree` left unmerged. Returns those where the second side's
+    /// version was taken, or the files that stand where a folder is.
     fn resolve_unmerged(&self, index: &Path) -> Result<Result<Vec<Overruled>, Vec<String>>, StoreError> {
         let listed = self.here().verb("ls-files").args(["-s", "-z"]).env("GIT_INDEX_FILE", index).ok()?;
         let mut unmerged: BTreeMap<&[u8], [Option<Side>; 3]> = BTreeMap::new();
@@ -200,12 +204,13 @@ impl RepoGit {
         Ok(Ok(overruled))
     }
 
-    /// What one unmerged path holds in the end, and why the second side was chosen, where it had to be.
+    /// Returns what one unmerged path holds in the end, and why the second side was
+    /// chosen, where it had to be.
     fn resolve_path(
         &self,
         [base, ours, theirs]: [Option<Side>; 3],
     ) -> Result<(Option<Side>, Option<Why>), StoreError> {
-        // Beside a folder of the same name Git leaves unmerged what only one side touched.
+        // Git leaves a path that only one side touched unmerged where a folder of the same name is beside it.
         if theirs == base || ours == theirs {
             return Ok((ours, None));
         }
@@ -224,7 +229,7 @@ impl RepoGit {
         })
     }
 
-    /// Merges mode and content of a file each by itself.
+    /// Merges the mode and the content of a file, each by itself.
     fn merge_files(
         &self,
         base: Option<Side>,
@@ -293,7 +298,7 @@ impl RepoGit {
     }
 }
 
-/// The paths of a tree to be that are a file and a folder at once.
+/// Returns the paths that would be a file and a folder at once.
 fn files_with_something_below(paths: &BTreeSet<&[u8]>) -> Vec<String> {
     let above = |path: &[u8]| {
         let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);

@@ -1,7 +1,7 @@
 //! What every `git` child is pinned to: its configuration, and the variables that reach it.
 //!
-//! A child of ours runs no hook and no monitor, starts no maintenance, prints the same text everywhere, and
-//! is steered by none of the `GIT_*` variables that this process was started with. Implements K15 (end), K37.
+//! A `git` child runs no hook and no monitor, starts no maintenance, prints the same text everywhere, and is
+//! steered by none of the `GIT_*` variables that this process was started with. Implements K15 (end), K37.
 
 use std::ffi::OsStr;
 
@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 pub(crate) const PINNED: &[&str] = &[
     // What the runner does fires no hook: not reference-transaction, not post-checkout.
     "core.hooksPath=/dev/null",
-    // Nor one that the configuration names, which Git 2.55 and later can be told by event.
+    // Nor does it fire a hook that the configuration names by event, which Git 2.55 and later knows.
     "hook.reference-transaction.enabled=false",
     "hook.post-checkout.enabled=false",
     "hook.post-index-change.enabled=false",
@@ -17,29 +17,30 @@ pub(crate) const PINNED: &[&str] = &[
     "hook.pre-auto-gc.enabled=false",
     // A monitor is a daemon that the user's configuration names.
     "core.fsmonitor=false",
-    // A user who sets it tells Git of changes by hand; no watcher tells of a command's changes.
+    // A user who sets it promises to tell Git of changes; a command makes no such promise for its changes.
     "core.ignoreStat=false",
-    // Nor is a change missed for its times, a command's or the user's: what the user's Git may overlook is theirs.
+    // No change of a file may be missed because of its times. What the user's own Git
+    // overlooks is the user's choice.
     "core.trustctime=true",
     "core.checkStat=default",
     // No background process that outlives the child and holds locks.
     "gc.auto=0",
     "maintenance.auto=false",
-    // Verification runs gpg and puts its text between ours.
+    // Verification runs gpg and mixes its text with the output that is read.
     "log.showSignature=false",
     // Output is parsed.
     "color.ui=false",
     "core.quotePath=false",
     "i18n.logOutputEncoding=UTF-8",
-    // A lock that another process holds for a moment is waited for, as our own swap does.
+    // Git waits for a lock that another process holds for a moment, as this tool's own swap does.
     "core.filesRefLockTimeout=1000",
     "reftable.lockTimeout=1000",
-    // Submodules are not ours to move.
+    // The runner does not move submodules.
     "submodule.recurse=false",
     "advice.detachedHead=false",
 ];
 
-/// `GIT_*` variables that reach a child: how to talk to remotes, where configuration is, traces.
+/// `GIT_*` variables that reach a child: how to talk to remotes, where configuration is, and traces.
 const ALLOWED: &[&str] = &[
     "GIT_SSH",
     "GIT_SSH_COMMAND",
@@ -56,7 +57,7 @@ const ALLOWED: &[&str] = &[
 ];
 const ALLOWED_PREFIXES: &[&str] = &["GIT_SSL_", "GIT_PROXY_SSL_", "GIT_TRACE"];
 
-/// True for a variable that a child of ours may inherit.
+/// True for a variable that a child may inherit.
 pub(crate) fn is_passed_on(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return true };
     !name.starts_with("GIT_")

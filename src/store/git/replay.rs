@@ -1,7 +1,7 @@
-//! Commits once more on top of another: what a linear history is made of, without a working tree.
+//! Copies commits on top of another one, which makes a linear history without a working tree.
 //!
-//! Each is a merge of its own change, as `git cherry-pick` does it; author, date and message stay byte for byte, the
-//! committer is who does it now. Implements K60 (linear).
+//! Each copy is a merge of the commit's own change, as `git cherry-pick` does it. Author, date and message
+//! stay byte for byte; the committer is the one who copies. Implements K60 (linear).
 
 use super::calls::RepoGit;
 use super::confined::of_signatures;
@@ -11,7 +11,7 @@ use crate::store::{Signature, StoreError};
 use std::collections::HashMap;
 
 impl RepoGit {
-    /// The commits that `head` has and `base` has not, each with its parents.
+    /// Returns the commits that `head` has and `base` has not, each with its parents.
     pub(crate) fn commits_beyond(
         &self,
         base: ObjectId,
@@ -29,8 +29,8 @@ impl RepoGit {
         Ok(commits)
     }
 
-    /// Writes a commit once more, with this tree and parent, and signed where that is wanted; `message` in place of its own
-    /// where that is given.
+    /// Writes a copy of a commit with this tree and parent, signed where that is wanted, and with `message`
+    /// in place of its own where one is given.
     pub(crate) fn copy_commit(
         &self,
         commit: ObjectId,
@@ -40,7 +40,7 @@ impl RepoGit {
         signed: bool,
     ) -> Result<ObjectId, StoreError> {
         let original = self.original(commit)?;
-        // A message of ours is UTF-8.
+        // A given message is UTF-8; the header is about the commit's own message.
         let encoding = original.header(b"encoding ").filter(|_| message.is_none());
         let message = message.unwrap_or_else(|| original.message().to_vec());
         match signed {
@@ -68,7 +68,8 @@ impl RepoGit {
         command.args(["-t", "commit", "-w", "--stdin"]).stdin(copy).id()
     }
 
-    /// With a signature of the committer's, which Git makes: so Git writes the copy, and cleans an author's name as it does.
+    /// Writes a copy that has the committer's signature. Only Git signs, so that Git writes the copy, and
+    /// cleans the author's name in its own way.
     fn write_signed(
         &self,
         original: &Original,
@@ -90,7 +91,8 @@ impl RepoGit {
         command.verb("commit-tree").args(args).stdin(message).id()
     }
 
-    /// Whether two commits say that one person wrote them at one time; whatever Git cleans of a name is not looked at.
+    /// True where two commits have the same author and author date. Characters that Git may clean from
+    /// a name are not looked at.
     pub(crate) fn have_one_author(&self, one: ObjectId, other: ObjectId) -> Result<bool, StoreError> {
         let author = |commit| -> Result<Vec<u8>, StoreError> {
             let line = self.original(commit)?.header(b"author ").unwrap_or_default();
@@ -109,7 +111,7 @@ impl RepoGit {
 /// A commit as it is stored.
 struct Original {
     raw: Vec<u8>,
-    /// Where its headers end.
+    /// The offset at which its headers end.
     end: usize,
 }
 
@@ -123,7 +125,7 @@ impl Original {
         self.raw.get(self.end + 2..).unwrap_or_default()
     }
 
-    /// The author's name and address, and the date as Git reads it.
+    /// Returns the author's name and address, and the date in a form that Git reads.
     fn author(&self) -> Option<(Vec<u8>, Vec<u8>, Vec<u8>)> {
         let line = self.header(b"author ")?;
         let line = line.strip_prefix(b"author ")?;

@@ -1,8 +1,10 @@
-//! `git diff` in place of this process: the user's own pager, colours and drivers, and Git's own exit code.
+//! Runs `git diff` in place of this process, with the user's own pager, colors and
+//! drivers, and Git's own exit code.
 //!
-//! Unlike every other `git` that is started here it has the caller's whole environment, because the caller reads what it
-//! shows. In a repository that is not trusted what its own configuration names is taken back, as for other children, and
-//! where it names drivers for differences none is used. Implements K34, K55 (`diff`).
+//! Unlike every other `git` child, this one gets the caller's whole environment, because the caller reads
+//! what it shows. In a repository that is not trusted, what the repository's own configuration names is
+//! overridden as for other children, and where that configuration names diff drivers, none is used.
+//! Implements K34, K55 (`diff`).
 
 use super::command::Git;
 use super::confined::Found;
@@ -21,7 +23,7 @@ impl Git {
         args: &[OsString],
     ) -> StoreError {
         let mut command = Command::new(self.program());
-        // What was hashed counts, as for all that is judged here.
+        // Objects are what was hashed, as in every other child.
         command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null/none");
         if let Some(git_dir) = git_dir {
             command.arg("--git-dir").arg(git_dir);
@@ -29,7 +31,7 @@ impl Git {
         command.arg("diff");
         if let Some(found) = kept_from {
             command.env("GIT_NO_LAZY_FETCH", "1").envs(found.env.iter().map(|(k, v)| (k, v)));
-            // A submodule has configuration of its own, which that of this repository does not stand over.
+            // A submodule has configuration of its own, which settings for this repository do not override.
             command.arg("--submodule=short");
             if found.diffs {
                 command.args(["--no-ext-diff", "--no-textconv"]);

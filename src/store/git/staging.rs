@@ -1,7 +1,8 @@
 //! Staging what a command left in its slot, into an index file of the runner's own.
 //!
-//! What lies in the slot is an enemy's: no repository there is looked into, and where the command may still be at work
-//! Git reads no more of the machine than it may. Implements K25, K59 (what is handed over).
+//! What lies in the slot may be an attacker's: no repository in the slot is looked into, and where
+//! the command may still be at work, Git is confined in what it reads of the machine. Implements K25,
+//! K59 (what is handed over).
 
 use super::calls::RepoGit;
 use super::command::GitCommand;
@@ -16,13 +17,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest that what is in a slot may take to be staged: a file of any length costs a command nothing.
+/// The longest time for staging a slot: a file of any length costs a command nothing.
 const STAGING_MAX: Duration = Duration::from_secs(1800);
 
 impl RepoGit {
-    /// What Git is configured by on this Git directory, in its order, for a child that can't read the account's files; and
-    /// the files that such a child may read all the same: those that the repository's own configuration includes, and
-    /// patterns.
+    /// Returns the configuration that Git has for this Git directory, in Git's order, for a child that can't
+    /// read the account's files. Also returns the files that such a child may read all the same: those of the
+    /// repository's own configuration, with what it includes, and the account's patterns
+    /// (`core.excludesFile`, `core.attributesFile`).
     fn configuration(&self, git_dir: &Path) -> Result<(Settings, Vec<PathBuf>), StoreError> {
         let args = ["--list", "--show-scope", "--show-origin", "-z"];
         let listed = self.git.command(git_dir).verb("config").args(args).ok()?;
@@ -34,7 +36,7 @@ impl RepoGit {
             }
             let at = entry.iter().position(|b| *b == b'\n').unwrap_or(entry.len());
             let (key, value) = (&entry[..at], entry.get(at + 1..).unwrap_or(b"true"));
-            // What was included is in the list itself; what is said by flag is said again.
+            // Included values are in the list themselves, and what was said by flag is said again.
             let included = key.starts_with(b"include.") || key.starts_with(b"includeif.");
             if scope != b"command" && !included {
                 settings.push((OsStr::from_bytes(key).to_owned(), OsStr::from_bytes(value).to_owned()));
@@ -52,12 +54,12 @@ impl RepoGit {
                     .map(|folder| folder.join("git").join(file)),
             });
         }
-        // One that is named by its place in the current folder is the repository's own.
+        // A file that is named relative to the current folder is the repository's own.
         Ok((settings, files.into_iter().filter(|file| file.is_absolute()).collect()))
     }
 
-    /// Stages every file that is not ignored into the index file `index`, `nested` left out; `reads` is what Git may read
-    /// of the machine meanwhile, where that is not all.
+    /// Stages every file that is not ignored into the index file `index`, except the paths `nested`. `reads`
+    /// is what Git may read of the machine meanwhile; `None`: everything.
     pub(crate) fn add_all(
         &self,
         git_dir: &Path,
@@ -89,8 +91,8 @@ impl RepoGit {
         command.ok_within(STAGING_MAX).map(drop)
     }
 
-    /// Has an index file hide no change: no entry is believed to be unchanged, and none to be out of a
-    /// sparse checkout whose file is there. An absent one keeps its content.
+    /// Has an index file hide no change: no entry stays assumed unchanged, and none stays out of a sparse
+    /// checkout if its file is there. An entry whose file is absent keeps its content.
     pub(crate) fn unhide(
         &self,
         git_dir: &Path,
@@ -131,7 +133,7 @@ impl RepoGit {
         Ok(())
     }
 
-    /// Those of these paths that are ignored.
+    /// Returns those of these paths that are ignored.
     pub(crate) fn ignored(
         &self,
         git_dir: &Path,
@@ -146,7 +148,7 @@ impl RepoGit {
         let command = self.in_tree(git_dir, dir).verb("check-ignore");
         let output = command.args(["--stdin", "-z"]).stdin(input).output()?;
         match output.status.code() {
-            // 1: none is.
+            // Exit status 1: none of them is ignored.
             Some(0 | 1) => {
                 let found = output.stdout.split(|b| *b == 0).filter(|p| !p.is_empty());
                 Ok(found.map(BString::from).collect())
@@ -155,8 +157,8 @@ impl RepoGit {
         }
     }
 
-    /// The submodules that an index file names, each once, with the commit that it has for each, and whether it says that
-    /// the place is out of a sparse checkout. Of one that is not merged it is our side's.
+    /// Returns the submodules that an index file names, each once, with its commit and whether it is out of a
+    /// sparse checkout. For a submodule that is not merged, that is the commit of our side, if there is one.
     pub(crate) fn links_of(
         &self,
         git_dir: &Path,
@@ -213,7 +215,8 @@ impl RepoGit {
         let entry =
             |(path, id): &(BString, ObjectId)| [format!("{mode} {id}\t").as_bytes(), path, b"\0"].concat();
         let input: Vec<u8> = links.iter().flat_map(entry).collect();
-        // What was written in the second of the index is compared by its content: it stays as old as it was.
+        // Git compares a file by its content if the file was written in the same second as the index. So that
+        // this still applies, the index keeps its time.
         let written = index.metadata().and_then(|meta| meta.modified()).ok();
         let command = self.index_command(git_dir, index).verb("update-index");
         command.args(["-z", "--index-info"]).stdin(input).ok()?;
@@ -222,7 +225,7 @@ impl RepoGit {
         file.and_then(|file| file.set_modified(written)).map_err(io_error("write", index))
     }
 
-    /// A child that works on an index file alone, all of it in that file.
+    /// Returns a child that works on an index file alone, and that keeps the whole index in that file.
     fn index_command(&self, git_dir: &Path, index: &Path) -> GitCommand {
         let command = self.git.command(git_dir).env("GIT_INDEX_FILE", index);
         ["core.splitIndex=false", "core.sparseCheckout=false", "index.sparse=false"]

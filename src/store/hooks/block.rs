@@ -1,7 +1,7 @@
-//! A marked block at the top of a shell hook: in, out again byte for byte.
+//! Puts a marked block into a shell hook, and takes it out again byte for byte.
 //!
-//! It stands after the first line, which names the shell. A hook that is nothing but our block was made by
-//! us, and goes with it. Implements K41 (older Git).
+//! The block stands after the first line, which names the shell. A hook that holds nothing but our block was
+//! made by us, and is deleted with it. Implements K41 (older Git).
 
 use crate::store::{StoreError, io_error};
 use std::os::unix::fs::PermissionsExt;
@@ -14,13 +14,13 @@ const END: &[u8] = b"# <<< aynig";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Edit {
     Nothing,
-    /// It was written anew.
+    /// The file was written.
     Written,
-    /// It held nothing else, and is gone.
+    /// The file held nothing but the block, and was deleted.
     Removed,
 }
 
-/// The file's content; `None` where there is none.
+/// Reads a hook file; `None` where it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     match std::fs::read(path) {
         Ok(content) => Ok(Some(content)),
@@ -29,7 +29,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     }
 }
 
-/// Where the block is, as a range of bytes: whole lines.
+/// Returns the block's place, as a range of bytes that covers whole lines.
 fn range(content: &[u8]) -> Option<std::ops::Range<usize>> {
     let starts = |at: usize, mark: &[u8]| content[at..].starts_with(mark);
     let lines = || {
@@ -41,24 +41,24 @@ fn range(content: &[u8]) -> Option<std::ops::Range<usize>> {
     Some(begin..rest.map_or(content.len(), |n| end + n + 1))
 }
 
-/// True where a hook has our block.
+/// True where a hook holds our block.
 pub(super) fn has(content: &[u8]) -> bool {
     range(content).is_some()
 }
 
-/// The block of a whole script of ours.
+/// Returns the block within one of our own whole scripts.
 pub(super) fn block_of(script: &[u8]) -> &[u8] {
     range(script).map_or(script, |range| &script[range])
 }
 
-/// The program that a block of ours calls first.
+/// Returns the program that our block calls first.
 pub(super) fn program(content: &[u8]) -> Option<PathBuf> {
     let block = std::str::from_utf8(block_of(content)).ok()?;
     let after = block.split("[ -x ").nth(1)?.split(" ]; then").next()?;
     Some(PathBuf::from(shlex::split(after)?.into_iter().next()?))
 }
 
-/// True for a script whose first line names a shell that reads POSIX shell.
+/// True where a script's first line names a shell that runs POSIX shell code.
 pub(super) fn is_shell(content: &[u8]) -> bool {
     let first = content.split(|b| *b == b'\n').next().unwrap_or_default();
     let Some(line) = first.strip_prefix(b"#!").and_then(|l| std::str::from_utf8(l).ok()) else {
@@ -70,11 +70,11 @@ pub(super) fn is_shell(content: &[u8]) -> bool {
     if shell == "env" {
         shell = words.find(|w| !w.starts_with('-')).map(base).unwrap_or_default();
     }
-    // A carriage return at the end makes it a name that no system has.
+    // A name that ends in a carriage return matches none of these, and the system finds no such shell either.
     matches!(shell.as_str(), "sh" | "bash" | "dash" | "ash" | "ksh" | "zsh")
 }
 
-/// Puts the block of `script` into a hook, or makes the hook.
+/// Puts the block of `script` into a hook, or creates the hook where it is missing.
 pub(super) fn insert(path: &Path, script: &[u8]) -> Result<Edit, StoreError> {
     let Some(old) = read(path)? else {
         if let Some(folder) = path.parent() {
@@ -93,7 +93,8 @@ pub(super) fn insert(path: &Path, script: &[u8]) -> Result<Edit, StoreError> {
         None => match old.iter().position(|b| *b == b'\n') {
             Some(end) => drop(new.splice(end + 1..end + 1, block.iter().copied())),
             None => {
-                // A first line without an end gets one, and the block has none: removal sees that.
+                // A first line without a line feed gets one, and the block's last line goes without. By that
+                // `remove` knows that it must take the added line feed out again.
                 new.push(b'\n');
                 new.extend_from_slice(block.strip_suffix(b"\n").unwrap_or(block));
             }
@@ -102,7 +103,7 @@ pub(super) fn insert(path: &Path, script: &[u8]) -> Result<Edit, StoreError> {
     if new == old { Ok(Edit::Nothing) } else { write(path, &new, mode(path)?) }
 }
 
-/// Takes the block out again.
+/// Takes the block out of a hook again, and deletes a hook that holds nothing else.
 pub(super) fn remove(path: &Path) -> Result<Edit, StoreError> {
     let _ = std::fs::remove_file(aside(path));
     let Some(old) = read(path)? else { return Ok(Edit::Nothing) };
@@ -117,7 +118,8 @@ pub(super) fn remove(path: &Path) -> Result<Edit, StoreError> {
     write(path, &new, mode(path)?)
 }
 
-/// Where a hook is written before it is renamed. Always the same place: what a crash left there is found.
+/// Returns the path that a hook is written to before it is renamed into place. It is always the same path, so
+/// that [`remove`] finds what a crash left there.
 fn aside(path: &Path) -> PathBuf {
     let mut aside = path.as_os_str().to_owned();
     aside.push(".aynig-new");

@@ -1,9 +1,11 @@
-//! Where this repository's hooks are, and putting our lines into them.
+//! Finds this repository's hooks, and installs and removes the lines in them that start this program.
 //!
-//! Git from 2.54 on runs hooks that the configuration names: a complete section in a file of our own and one
-//! `include.path`, so that a crash leaves a configuration that Git can read. Older Git gets a marked block at
-//! the top of a shell hook, which leaves standard input to what follows; what is no shell hook of this
-//! repository is left alone. Undone byte for byte; twice is once. Implements K41.
+//! Git 2.54 and later run hooks that the configuration names. For them the hooks' sections are written to a
+//! file of our own, which one `include.path` then adds to the repository's configuration, so that a crash
+//! leaves a configuration that Git can read. For an older Git a marked block goes to the top of each shell
+//! hook, and leaves standard input to the rest of the hook; a file that is not a shell hook of this
+//! repository is left alone. Removal restores what was there byte for byte, and installing twice is the same
+//! as installing once. Implements K41.
 
 mod block;
 
@@ -15,13 +17,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What Git tells a hook about.
+/// The events for which Git runs a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::enum_variant_names, reason = "the names that Git gives them")]
 pub(crate) enum HookEvent {
-    /// A commit was made here.
+    /// A commit was made in this repository.
     PostCommit,
-    /// Something was merged or pulled here.
+    /// A merge or a pull was completed in this repository.
     PostMerge,
     PostRewrite,
     PostReceive,
@@ -31,7 +33,7 @@ impl HookEvent {
     pub(crate) const ALL: [Self; 4] =
         [Self::PostCommit, Self::PostMerge, Self::PostRewrite, Self::PostReceive];
 
-    /// Git's name for it.
+    /// Returns Git's name for the event.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::PostCommit => "post-commit",
@@ -41,7 +43,7 @@ impl HookEvent {
         }
     }
 
-    /// The event of this name.
+    /// Returns the event that has this name in Git.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.name() == name)
     }
@@ -55,12 +57,12 @@ impl HookEvent {
         }
     }
 
-    /// The whole hook, for this program.
+    /// Returns the whole hook script, which starts `program`.
     fn script(self, program: &Path) -> Vec<u8> {
         self.script_with(&shlex::bytes::try_quote(program.as_os_str().as_bytes()).unwrap_or_default())
     }
 
-    /// The lines around a program that is quoted for the shell already.
+    /// Returns the whole hook script, which starts a program that is already quoted for the shell.
     fn script_with(self, quoted: &[u8]) -> Vec<u8> {
         let mut script = Vec::new();
         for (at, part) in self.template().split("@PROGRAM@").enumerate() {
@@ -75,17 +77,17 @@ impl HookEvent {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It is there, as a block in this file.
+    /// Our hook is installed, as a block in this file.
     Block(PathBuf),
-    /// It is there, by configuration.
+    /// Our hook is installed, by this file of configuration.
     Configured(PathBuf),
     Absent,
-    /// It is not there, and this file is left alone: why.
+    /// Our hook is not installed, because this file is left alone for the reason that follows.
     LeftAlone(PathBuf, &'static str),
 }
 
 impl Standing {
-    /// True where Git runs it.
+    /// True where Git runs our hook.
     pub(crate) fn is_installed(&self) -> bool {
         match self {
             Self::Block(_) | Self::Configured(_) => true,
@@ -97,22 +99,22 @@ impl Standing {
 /// The hooks of one repository.
 pub(crate) struct Hooks<'r> {
     repo: &'r Repository,
-    /// Where Git looks for hook files.
+    /// The folder in which Git looks for hook files.
     dir: PathBuf,
 }
 
-/// The configuration key that includes our file.
+/// The configuration key that includes our file of hooks.
 const INCLUDE: &str = "include.path";
-/// That file, as the repository's configuration names it.
+/// Our file of hooks, as the repository's configuration names it.
 const OURS: &str = "aynig/hooks.gitconfig";
-/// Lets a push carry options.
+/// The configuration key that lets a push carry options.
 const OPTIONS: &str = "receive.advertisePushOptions";
 
 impl<'r> Hooks<'r> {
     /// Finds where Git looks for this repository's hooks.
     pub(crate) fn of(repo: &'r Repository) -> Result<Self, StoreError> {
         let home = repo.work_dir.as_deref().unwrap_or(&repo.git_dir);
-        // Also in a repository that is not trusted: where hooks are is asked, and none is started.
+        // A repository that is not trusted is asked too: this reads where its hooks are, and starts none.
         let command = repo.git.git().at_liberty().plain(Some(&repo.git_dir)).verb("rev-parse");
         let printed = command.args(["--git-path", "hooks"]).in_dir(home).ok()?;
         let path =
@@ -120,17 +122,17 @@ impl<'r> Hooks<'r> {
         Ok(Self { repo, dir: home.join(path) })
     }
 
-    /// The events that happen in this repository.
+    /// Returns the events that can happen in this repository: a bare one only receives pushes.
     pub(crate) fn events(&self) -> &'static [HookEvent] {
         if self.repo.bare { &HookEvent::ALL[3..] } else { &HookEvent::ALL }
     }
 
-    /// Where Git looks for hook files.
+    /// Returns the folder in which Git looks for hook files.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// True where some hook of ours is installed: cheap, and starts no process.
+    /// True where some hook of ours is installed. This is cheap: it looks for one file and starts no process.
     pub(crate) fn any_installed(repo: &Repository) -> bool {
         repo.common_dir.join("aynig/hooks-installed").exists()
     }
@@ -154,12 +156,13 @@ impl<'r> Hooks<'r> {
         })
     }
 
-    /// Installs all hooks that this repository has use for; how each stands now.
+    /// Installs all hooks that this repository has a use for, and returns how each stands afterwards.
     pub(crate) fn install(&self, program: &Path) -> Result<Vec<(HookEvent, Standing)>, StoreError> {
         let marker = self.repo.aynig_dir().join("hooks-installed");
         let folder = self.repo.aynig_dir();
         std::fs::create_dir_all(&folder).map_err(crate::store::io_error("create", &folder))?;
-        // First what may be another's for a moment: where the configuration is locked no hook is made.
+        // The configuration first, as another process may hold its lock: then this fails before any hook is
+        // made.
         self.advertise(&marker)?;
         if self.by_configuration()? {
             self.configure(program)?;
@@ -174,7 +177,7 @@ impl<'r> Hooks<'r> {
         self.events().iter().map(|event| Ok((*event, self.standing(*event)?))).collect()
     }
 
-    /// Removes every trace of an installation, of either kind; the files that were touched.
+    /// Removes every trace of an installation of either kind, and returns the files that were touched.
     pub(crate) fn uninstall(&self) -> Result<Vec<PathBuf>, StoreError> {
         let mut touched = Vec::new();
         let file = self.repo.common_dir.join(OURS);
@@ -191,7 +194,7 @@ impl<'r> Hooks<'r> {
             }
         }
         let marker = self.repo.aynig_dir().join("hooks-installed");
-        // A crash may have come between the note and what it tells.
+        // After a crash the marker may announce a setting that was never made, so the setting is looked up.
         if is_our_doing(&marker) && self.config_value(OPTIONS)?.is_some() {
             self.config(&["--unset", OPTIONS])?;
         }
@@ -199,7 +202,7 @@ impl<'r> Hooks<'r> {
         Ok(touched)
     }
 
-    /// The program that the installed hooks call first, where it is gone.
+    /// Returns the program that the installed hooks call first, where that program no longer exists.
     pub(crate) fn missing_program(&self) -> Result<Option<PathBuf>, StoreError> {
         let Some(event) = self.events().first() else { return Ok(None) };
         let path = match self.standing(*event)? {
@@ -212,7 +215,7 @@ impl<'r> Hooks<'r> {
         Ok(program.filter(|program| !program.exists()))
     }
 
-    /// The lines to add by hand to a hook that is left alone.
+    /// Returns the lines that the user can add by hand to a hook that is left alone.
     pub(crate) fn lines(&self, event: HookEvent, program: &Path) -> String {
         let script = match program.to_str() {
             Some(_) => event.script(program),
@@ -221,11 +224,12 @@ impl<'r> Hooks<'r> {
         String::from_utf8_lossy(block::block_of(&script)).into_owned()
     }
 
-    /// Lets pushes carry options, and notes whether that was our doing.
+    /// Lets pushes carry options, and notes in the marker whether this program turned that on.
     fn advertise(&self, marker: &Path) -> Result<(), StoreError> {
         let absent = self.config_value(OPTIONS)?.is_none();
         if !marker.exists() {
-            // The note first: what it promises to undo may then not be there, which harms nothing.
+            // The marker is written first. After a crash it may promise to undo a setting that is not there,
+            // which does no harm.
             write_aside(marker, if absent { b"advertised\n" } else { b"\n" })?;
         }
         if absent && is_our_doing(marker) {
@@ -276,7 +280,8 @@ impl<'r> Hooks<'r> {
         self.asked(&["--get", key])
     }
 
-    /// What the repository's own configuration says; a child that could not look has said nothing.
+    /// Returns what `git config` prints of the repository's own configuration, or `None` where it finds no
+    /// such value (status 1). Any other failure is an error: it does not say that the value is missing.
     fn asked(&self, args: &[&str]) -> Result<Option<Vec<u8>>, StoreError> {
         let output = self.here().args(["--local"]).args(args).output()?;
         match output.status.code() {
@@ -300,7 +305,7 @@ impl<'r> Hooks<'r> {
         places.into_iter().flatten().any(|place| dir.starts_with(place))
     }
 
-    /// Why an existing hook file is left alone.
+    /// Returns why the hook file at `path` is left alone; `None` where our block may be put there.
     fn refusal(&self, path: &Path) -> Option<&'static str> {
         let Ok(meta) = path.symlink_metadata() else {
             return (!self.is_inside()).then_some("core.hooksPath is outside the repository");
@@ -322,12 +327,12 @@ impl<'r> Hooks<'r> {
     }
 }
 
-/// True where the option for pushes was set by us, or was about to be.
+/// True where the marker says that this program set the option for pushes, or was about to.
 fn is_our_doing(marker: &Path) -> bool {
     std::fs::read(marker).is_ok_and(|text| text == b"advertised\n")
 }
 
-/// A path that is no text as a word that any shell makes of text.
+/// Returns a word of plain ASCII that any shell expands to this path, for a path that is not UTF-8.
 fn in_octal(path: &Path) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
     let said = path.as_os_str().as_bytes().iter().map(|byte| match *byte {

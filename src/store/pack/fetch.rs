@@ -1,4 +1,4 @@
-//! Fetching a pack, and judging what is in it before anything of it is written.
+//! Fetches a pack, and judges its content before any of it is written.
 
 use super::{File, Folder, Kind, Origin, Pack, PackError, Refusal};
 use crate::protocol::id::ObjectId;
@@ -8,21 +8,24 @@ use crate::store::{StoreError, io_error};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// Most files of a pack, most bytes of one, and of all.
+/// Most files of a pack.
 const FILES_MAX: usize = 10_000;
+/// Most bytes of one file.
 const FILE_MAX: u64 = 64 << 20;
+/// Most bytes of all files of a pack together.
 const PACK_MAX: u64 = 256 << 20;
-/// Longest target of a symbolic link.
+/// Longest target of a symbolic link, in bytes.
 const TARGET_MAX: u64 = 4096;
 
 impl Pack {
-    /// Fetches one commit of a repository, and takes its pack.
+    /// Fetches one commit of a repository, and judges the pack in it.
     pub(crate) fn fetch(repo: &Repository, origin: &Origin) -> Result<Self, PackError> {
         let aynig = repo.aynig_dir();
         std::fs::create_dir_all(&aynig).map_err(io_error("create", &aynig))?;
-        // A name that 'gc' knows for a leftover.
+        // By this name `git aynig gc` recognizes a leftover.
         let folder = Folder(aynig.join(format!(".new-pack-{}", uuid::Uuid::new_v4())));
-        // The address is the caller's, and the place new.
+        // Unconfined: the address is the caller's own, and the repository that it is fetched into is new, so
+        // no untrusted configuration takes part.
         let git = repo.git.git().at_liberty();
         let place = &folder.0;
         let fetched = match origin.reference.as_deref().filter(|r| is_commit_id(r)) {
@@ -41,7 +44,7 @@ impl Pack {
         Ok(pack)
     }
 
-    /// Lists the pack's folder and judges every entry.
+    /// Lists the pack's folder, judges every entry, and takes the files over if all are sound.
     fn take(&mut self, origin: &Origin) -> Result<(), PackError> {
         let mut folder = origin.pack_folder();
         let list = |tree: &str, more: &[&str]| {
@@ -85,10 +88,10 @@ impl Pack {
         Ok(())
     }
 
-    /// True for a folder that holds what `.aynig/` would: commands, by state or by role.
+    /// True where a folder holds what `.aynig/` would hold: commands, by state or by role.
     fn is_pack_itself(&self, folder: &str) -> Result<bool, StoreError> {
         if folder.is_empty() {
-            // A whole repository with a folder of that name is none.
+            // The top of a repository is never a pack, even where it has a folder named `command` or `roles`.
             return Ok(false);
         }
         for below in ["command", "roles"] {
@@ -114,17 +117,17 @@ impl Pack {
         }
     }
 
-    /// A child that works on what was fetched.
+    /// Returns a `git` command on the repository that was fetched.
     pub(super) fn command(&self) -> GitCommand {
         self.git.command(&self.folder.0)
     }
 
-    /// The folder of what was fetched.
+    /// Returns the folder of the repository that was fetched.
     pub(super) fn folder(&self) -> &Path {
         &self.folder.0
     }
 
-    /// The content of a file.
+    /// Returns the content of one of the pack's files.
     pub(super) fn content(&self, file: &File) -> Result<Vec<u8>, StoreError> {
         self.blob(file.id)
     }
@@ -138,12 +141,14 @@ fn is_commit_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// One commit of a branch, of a tag or of HEAD; the other side's hash is taken over.
+/// Fetches the newest commit of a branch, of a tag or of HEAD. The clone takes over the remote's hash
+/// function.
 fn clone(git: &Git, place: &Path, origin: &Origin) -> Result<(), StoreError> {
     let mut command = git.command(place).foreground().verb("clone").args(["-q", "--bare"]);
-    // Through the transport even from a path: no link into another repository's objects, and shallow.
+    // Through the transport even from a path: then no objects are hard-linked to another repository's, and
+    // the clone can be shallow.
     command = command.args(["--no-local", "--depth=1", "--no-tags", "--no-recurse-submodules"]);
-    // No template brings a hook.
+    // An empty template, so that none brings a hook.
     command = command.args(["--template="]);
     if let Some(name) = &origin.reference {
         let short = ["refs/heads/", "refs/tags/"].iter().find_map(|p| name.strip_prefix(p));
@@ -152,7 +157,7 @@ fn clone(git: &Git, place: &Path, origin: &Origin) -> Result<(), StoreError> {
     command.args([OsStr::new("--"), &origin.url, place.as_os_str()]).ok().map(drop)
 }
 
-/// A commit by its id, whose length says which hash it is of.
+/// Fetches a commit by its id, whose length says which hash function the repository uses.
 fn fetch_commit(git: &Git, place: &Path, url: &OsStr, id: &str) -> Result<(), StoreError> {
     let hash = if id.len() == 64 { "sha256" } else { "sha1" };
     let init = git.plain(None).verb("init").args(["-q", "--bare", "--template="]);
@@ -178,7 +183,7 @@ impl<'a> Entry<'a> {
             let (mode, _kind, id, size) = (words.next()?, words.next()?, words.next()?, words.next()?);
             let id = ObjectId::from_hex(id).ok()?;
             let size = match size {
-                // A submodule has none.
+                // A submodule has no size.
                 b"-" => 0,
                 size => std::str::from_utf8(size).ok()?.parse().ok()?,
             };
@@ -216,23 +221,23 @@ fn top(path: &[u8]) -> &[u8] {
     path.split(|b| *b == b'/').next().unwrap_or(path)
 }
 
-/// A segment that Git would check out on any system, and that names nothing of Git's.
+/// True for a path segment that Git would check out on any system, and that no file system takes for `.git`.
 fn is_safe(name: &[u8]) -> bool {
     let plain = !matches!(name, b"" | b"." | b"..") && !name.contains(&0) && !name.contains(&b'\\');
     let text = String::from_utf8_lossy(name);
-    // Characters that some file systems do not see.
+    // Some file systems ignore certain characters of a name.
     let seen: String = text.chars().filter(|c| !is_unseen(*c)).collect();
     let seen = seen.trim_end_matches(['.', ' ']).to_ascii_lowercase();
     plain && seen != ".git" && !seen.starts_with("git~") && !seen.starts_with(".git:")
 }
 
-/// Characters that HFS+ leaves out of a name.
+/// True for a character that HFS+ ignores in a name.
 fn is_unseen(c: char) -> bool {
     matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
 
-/// True where a link can't lead out of the folder: relative, and up only at its beginning. Going up after a
-/// name could go up from where another link leads.
+/// True where a link can't lead out of `.aynig/`: its target is relative, and goes up only at its beginning.
+/// A `..` after a name could go up from wherever another link of that name leads.
 fn stays_inside(path: &[u8], target: &[u8]) -> bool {
     let depth = path.iter().filter(|b| **b == b'/').count();
     let parts: Vec<&[u8]> = target.split(|b| *b == b'/').collect();
@@ -255,7 +260,7 @@ mod tests {
         assert!(!ok("command/build", "../../outside"));
         assert!(!ok("link", ".."));
         assert!(!ok("command/build", "/bin/sh"));
-        // Inside as it is written, outside where 'link' leads to the top.
+        // As written this stays inside; it goes outside where `link` leads to the top.
         assert!(!ok("x", "a/b/link/.."));
         assert!(!ok("command/build", "../lib/../../x"));
     }

@@ -1,9 +1,10 @@
 //! Workflow packs: the `.aynig/` folder of another repository, fetched, judged and put in place.
 //!
-//! Fetched into a bare repository of its own, which goes away with the value: nothing of it is checked out
-//! or run. Taken are regular files, and symbolic links that stay inside `.aynig/`; a pack with anything else
-//! is refused whole, and what it has below `.aynig/logs/` is left out. Placing is refused over work that is not
-//! committed, and gives each file its old content or its new one, whatever is killed when.
+//! A pack is fetched into a bare repository of its own, which is deleted with the [`Pack`]; nothing of it is
+//! checked out or run. A pack may hold regular files, and symbolic links that stay inside `.aynig/`: one with
+//! anything else is refused as a whole. What it has below `.aynig/logs/` is left out. Uncommitted work is
+//! never written over: placing is refused then. Each file has its old content or its new one, whenever the
+//! process is killed.
 //!
 //! Calling sequence: [`place::Site::take`], [`Pack::fetch`], [`place::Plan::new`], [`place::Plan::stat`],
 //! [`place::Plan::carry_out`]. Implements git-aynig-install(1).
@@ -23,25 +24,25 @@ use std::path::PathBuf;
 /// Where a pack comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// What `git` is told: a URL, or an absolute path.
+    /// The address as `git` gets it: a URL, or an absolute path.
     pub(crate) url: OsString,
-    /// A branch, a tag or a whole commit id; `None`: what the repository's HEAD names.
+    /// A branch, a tag or a full commit id; `None` stands for what the repository's HEAD names.
     pub(crate) reference: Option<String>,
     /// The folder that holds `.aynig/`, without slashes at its ends; empty for the repository itself.
     pub(crate) folder: String,
 }
 
-/// What kind of file an entry becomes.
+/// The kind of file that an entry becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Plain,
-    /// A file that can be started.
+    /// A file that can be executed.
     Executable,
     Link,
 }
 
 impl Kind {
-    /// Its mode in a tree.
+    /// Returns the file mode that stands for this kind in a tree.
     fn mode(self) -> &'static str {
         match self {
             Kind::Plain => "100644",
@@ -54,41 +55,41 @@ impl Kind {
 /// One file of a pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct File {
-    /// Its path below `.aynig/`, of safe segments.
+    /// The path below `.aynig/`; each of its segments is safe.
     pub(crate) path: Vec<u8>,
     pub(crate) kind: Kind,
-    /// Its content.
+    /// The blob with the file's content.
     id: ObjectId,
 }
 
-/// A pack that was fetched and is sound.
+/// A pack that was fetched and found to be sound.
 #[derive(Debug)]
 pub(crate) struct Pack {
-    /// The commit that it is of.
+    /// The commit that the pack was taken from.
     pub(crate) commit: ObjectId,
-    /// Its files, by path.
+    /// The pack's files, in the order of their paths.
     pub(crate) files: Vec<File>,
-    /// Files that it has below `.aynig/logs/`, which are left out.
+    /// How many files the pack has below `.aynig/logs/`, which are left out.
     pub(crate) left_out: usize,
     git: Git,
     folder: Folder,
 }
 
-/// A folder that goes away with this value.
+/// A folder that is deleted when this value is dropped.
 #[derive(Debug)]
 struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left here is removed by 'git aynig gc'.
+        // What can't be removed now is removed by `git aynig gc`.
         let _ = crate::store::remove_tree(&self.0);
     }
 }
 
-/// A file that no pack may bring, or that is in its way here.
+/// A file that no pack may bring, or that stands in the pack's way in the working tree, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// Its path below `.aynig/`.
+    /// The file's path below `.aynig/`; empty for `.aynig` itself.
     pub(crate) path: Vec<u8>,
     pub(crate) why: &'static str,
 }
@@ -102,7 +103,7 @@ impl std::fmt::Display for Refusal {
 /// Why a pack was not installed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PackError {
-    /// Git can't fetch it.
+    /// Git can't fetch the pack's repository.
     #[error("cannot fetch '{shown}'")]
     Fetch {
         shown: String,
@@ -120,16 +121,16 @@ pub(crate) enum PackError {
         folder: String,
         commit: ObjectId,
     },
-    /// It holds what no pack may bring.
+    /// The pack holds something that no pack may bring.
     #[error("the pack holds what is not installed")]
     Refused(Vec<Refusal>),
-    /// Work of the user's is in the way.
+    /// The user's own changes in `.aynig/` are not committed: their paths, from the top of the working tree.
     #[error("'.aynig' has changes that are not committed")]
     Uncommitted(Vec<Vec<u8>>),
-    /// Files of the user's are where the pack has something else.
+    /// The user has something else where the pack has a file or a folder.
     #[error("the pack does not fit over what is here")]
     InTheWay(Vec<Refusal>),
-    /// Another installation is at work.
+    /// Another installation holds the lock.
     #[error("cannot lock '{}': another 'git aynig install' is at work", path.display())]
     Busy { path: PathBuf },
     #[error(transparent)]
@@ -137,12 +138,13 @@ pub(crate) enum PackError {
 }
 
 impl Origin {
-    /// The repository as it can be shown: without what a URL says before an `@`, which may be a secret.
+    /// Returns the repository's address in a form that can be shown: without the part of a URL before an `@`,
+    /// which may be a secret.
     pub(crate) fn shown(&self) -> String {
         shown_url(self.url.as_bytes())
     }
 
-    /// The folder of the pack, below the repository.
+    /// Returns the path of the `.aynig` folder within the repository.
     fn pack_folder(&self) -> String {
         match self.folder.as_str() {
             "" => crate::store::commands::tree::FOLDER.to_owned(),

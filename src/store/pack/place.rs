@@ -1,9 +1,10 @@
-//! Putting a pack's files into a working tree, each as a whole or not at all.
+//! Puts a pack's files into a working tree, each as a whole or not at all.
 //!
-//! A plan is made first: what is new, what is written over, what is as it should be. It is refused where
-//! anything in `.aynig/` is not committed, so that `git restore` brings back whatever was written over. All
-//! new content is then written and synced in one folder that ignores itself, and renamed from there, file
-//! by file. `.aynig/logs/` is neither looked at nor written.
+//! A plan is made first: which files are new, which are written over, and which are already as they should
+//! be. The installation is refused where anything in `.aynig/` is not committed, so that `git restore` brings
+//! back whatever was written over. All new content is then written and synced in one folder whose
+//! `.gitignore` covers the folder itself, and renamed from there, file by file. `.aynig/logs/` is neither
+//! read nor written.
 
 use super::{File, Kind, Pack, PackError, Refusal};
 use crate::store::commands::tree::FOLDER;
@@ -20,20 +21,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Where new content waits, below `.aynig/`. What a killed installation left there is removed by the next.
+/// The folder below `.aynig/` where new content waits. The next installation removes what a killed one left
+/// there.
 pub(super) const STAGE: &str = ".installing";
 
 /// A working tree that can be installed into, locked against other installations.
 pub(crate) struct Site {
     root: PathBuf,
-    /// What is committed below `.aynig/`.
+    /// The committed paths below `.aynig/`, without that folder.
     committed: HashSet<Vec<u8>>,
     durable: bool,
     _lock: Flock<std::fs::File>,
 }
 
 impl Site {
-    /// Looks whether anything is in the way. `work_dir` is the repository's working tree that we stand in.
+    /// Locks the working tree, and checks that nothing stands in the way of an installation. `work_dir` is
+    /// the repository's working tree in which the command was started.
     pub(crate) fn take(repo: &Repository, work_dir: &Path) -> Result<Self, PackError> {
         let lock = lock(repo)?;
         repo.git.with_plain_files(&repo.git_dir)?;
@@ -55,20 +58,20 @@ impl Site {
     }
 }
 
-/// What is to be done.
+/// What an installation will do.
 pub(crate) struct Plan<'a> {
     site: &'a Site,
     pack: &'a Pack,
-    /// Files that are not here.
+    /// The pack's files that the working tree does not have yet.
     pub(crate) new: Vec<&'a File>,
-    /// Files that are written over.
+    /// The pack's files that are written over committed ones.
     pub(crate) overwritten: Vec<&'a File>,
-    /// How many are here as they should be.
+    /// How many of the pack's files are in the working tree already, as they should be.
     pub(crate) unchanged: usize,
 }
 
 impl<'a> Plan<'a> {
-    /// Compares the pack with what is here.
+    /// Compares the pack with the working tree.
     pub(crate) fn new(site: &'a Site, pack: &'a Pack) -> Result<Self, PackError> {
         let mut plan = Plan { site, pack, new: Vec::new(), overwritten: Vec::new(), unchanged: 0 };
         let mut in_the_way = Vec::new();
@@ -80,7 +83,7 @@ impl<'a> Plan<'a> {
         if in_the_way.is_empty() { Ok(plan) } else { Err(PackError::InTheWay(in_the_way)) }
     }
 
-    /// Sorts one file in, or says what it can't be put over.
+    /// Adds one file of the pack to the plan; the inner error says why it can't be put in its place.
     fn judge(&mut self, file: &'a File) -> Result<Result<(), &'static str>, PackError> {
         for (end, _) in file.path.iter().enumerate().filter(|(_, b)| **b == b'/') {
             match look(&self.site.place(&file.path[..end]))? {
@@ -107,7 +110,7 @@ impl<'a> Plan<'a> {
         Ok(Ok(()))
     }
 
-    /// What changes, as `git diff --stat --summary` shows it.
+    /// Returns what the plan changes, as `git diff --stat --summary` shows it.
     pub(crate) fn stat(&self) -> Result<Vec<u8>, PackError> {
         let mut before = Vec::new();
         for file in &self.overwritten {
@@ -130,7 +133,7 @@ impl<'a> Plan<'a> {
         self.new.iter().chain(&self.overwritten).copied()
     }
 
-    /// Writes a tree of these index lines into the pack's own repository.
+    /// Writes a tree of these index lines into the pack's own repository, and returns its id.
     fn tree(&self, name: &str, lines: Vec<u8>) -> Result<String, StoreError> {
         let index = self.pack.folder().join(format!("aynig-{name}"));
         let git = || self.pack.command().env("GIT_INDEX_FILE", &index);
@@ -149,7 +152,7 @@ impl<'a> Plan<'a> {
     }
 
     fn fill(&self, stage: &Path) -> Result<(), StoreError> {
-        // First of all: whatever happens next, Git does not see what waits here.
+        // This comes first: whatever happens next, Git ignores what waits in the folder.
         self.write(&stage.join(".gitignore"), Kind::Plain, b"*\n")?;
         for (number, file) in self.changes().enumerate() {
             self.write(&stage.join(number.to_string()), file.kind, &self.pack.content(file)?)?;
@@ -191,7 +194,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// One installation at a time in a repository; the lock goes with its holder.
+/// Takes the lock that allows one installation at a time in a repository. The system releases it when its
+/// holder ends.
 fn lock(repo: &Repository) -> Result<Flock<std::fs::File>, PackError> {
     let aynig = repo.aynig_dir();
     std::fs::create_dir_all(&aynig).map_err(io_error("create", &aynig))?;
@@ -204,8 +208,8 @@ fn lock(repo: &Repository) -> Result<Flock<std::fs::File>, PackError> {
     }
 }
 
-/// Refuses over anything in `.aynig/` that differs from HEAD or that HEAD does not know. A repository in there is asked for
-/// its commit alone: for its changes Git would start what its configuration names.
+/// Refuses where anything in `.aynig/` differs from HEAD or is not in HEAD. Of a submodule in there only the
+/// commit is compared: to look for changes in it, Git would start programs that its configuration names.
 fn check_committed(git: GitCommand) -> Result<(), PackError> {
     let args = ["--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty"];
     let listed = git.verb("status").args(args).args(pathspecs()).ok()?;
@@ -214,10 +218,11 @@ fn check_committed(git: GitCommand) -> Result<(), PackError> {
     if changed.is_empty() { Ok(()) } else { Err(PackError::Uncommitted(changed)) }
 }
 
-/// What the index holds below `.aynig/` and Git looks at, without the folder.
+/// Returns the paths below `.aynig/` (without that folder) that the index holds and whose files Git examines.
 fn committed(git: GitCommand) -> Result<HashSet<Vec<u8>>, PackError> {
     let listed = git.verb("ls-files").args(["-v", "-z"]).args(pathspecs()).ok()?;
-    // Other letters: not looked at (assume-unchanged, skip-worktree), so what is in the file is not known.
+    // Git does not examine entries with other letters (assume-unchanged, skip-worktree), so the content of
+    // their files may not be committed.
     let known = listed.split(|b| *b == 0).filter_map(|line| line.strip_prefix(b"H .aynig/"));
     let known: HashSet<Vec<u8>> = known.map(<[u8]>::to_vec).collect();
     let ours = [STAGE.as_bytes(), b"/"].concat();
@@ -254,7 +259,7 @@ fn kind_of(meta: &Metadata) -> Kind {
     }
 }
 
-/// What a file holds, or where a link leads.
+/// Returns the content of a file, or the target of a link.
 fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
     let is_link = look(path)?.is_some_and(|meta| meta.is_symlink());
     let content = match is_link {

@@ -1,10 +1,11 @@
 //! What a pack says of itself: the README beside it, and the command that starts its first state.
 //!
-//! The README is the author's text: it is read as a regular file of the commit, bounded, and nothing of it is
-//! believed that could be a command of another kind. A line `Start: git aynig ...` counts only where it is
-//! `set-state` of a state that the pack answers, `govern start` where the pack brings roles, or `run`; with
-//! these options and no others. Without such a line a pack that answers one state is started with that one;
-//! of several none is guessed. Implements git-aynig-install(1).
+//! The README is text by the pack's author, and not trusted: it is read as a regular file of the commit, up
+//! to a limit, and no command is taken from it but those listed next. A line `Start: git aynig ...` counts
+//! only where it is `set-state` of a state for which the pack has a command, `govern start` where the pack
+//! brings roles, or `run`, with a few known options and no others. Without such a line, a pack with a command
+//! for one state is started with that state; of several states none is guessed. Implements
+//! git-aynig-install(1).
 
 use super::fetch::Entry;
 use super::{Kind, Origin, Pack};
@@ -13,21 +14,21 @@ use crate::protocol::text::{escape, shell_word};
 use crate::store::StoreError;
 use std::collections::BTreeSet;
 
-/// What a README may be called, the likeliest first.
+/// The names that a README may have, the likeliest first.
 const NAMES: [&str; 4] = ["README.md", "README", "README.txt", "README.rst"];
-/// Largest README that is read.
+/// Largest README that is read, in bytes.
 const README_MAX: u64 = 1 << 20;
-/// Most characters of its first paragraph that are shown.
+/// Most characters of a README's first paragraph that are shown.
 const PARAGRAPH_MAX: usize = 400;
-/// The state that answers failures, which is not set by hand.
+/// The state that handles failures, which is not set by hand.
 const STALLED: &str = "stalled";
-/// The file that a governed run's roles are in.
+/// The file that holds a governed run's roles.
 pub(crate) const ROLES: &str = "agentxchain.json";
 
 /// The README of a pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Readme {
-    /// Its path in the repository that the pack is from.
+    /// The README's path in the repository that the pack is from.
     pub(crate) path: String,
     text: String,
 }
@@ -35,20 +36,20 @@ pub(crate) struct Readme {
 /// How a pack is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// By this command, safe to paste.
+    /// The pack is started by this command, which is safe to paste into a shell.
     Command {
         line: String,
-        /// True where a tick is still needed after it.
+        /// True where a tick must follow the command.
         ticks: bool,
     },
-    /// It answers several states, and nothing says which is first.
+    /// The pack has commands for several states, and nothing says which comes first.
     OneOf(Vec<StateName>),
-    /// It brings no command.
+    /// The pack brings no command.
     Nothing,
 }
 
 impl Pack {
-    /// The README beside the pack, or in it.
+    /// Returns the README beside the pack's `.aynig/`, or else the one in it.
     pub(crate) fn readme(&self, origin: &Origin) -> Result<Option<Readme>, StoreError> {
         let inside = origin.pack_folder();
         for folder in [origin.folder.as_str(), &inside] {
@@ -72,7 +73,7 @@ impl Pack {
         Ok(None)
     }
 
-    /// How it is started: as its README says, or by its only state.
+    /// Returns how the pack is started: as its README says, or else by its only state.
     pub(crate) fn start(&self, readme: Option<&Readme>) -> Start {
         let states = self.states();
         let told =
@@ -86,7 +87,7 @@ impl Pack {
                 Start::Command { line: format!("git aynig set-state {only} -b try"), ticks: true }
             }
             (Some(_), Some(_)) => Start::OneOf(states.into_iter().collect()),
-            // What answers failures starts where one is.
+            // The pack only handles failures: `run` starts it where a branch has stalled.
             (None, _) if !states.is_empty() => {
                 Start::Command { line: "git aynig run".to_owned(), ticks: false }
             }
@@ -94,7 +95,7 @@ impl Pack {
         }
     }
 
-    /// The roles of a governed run that it brings, as a path below `.aynig/`.
+    /// Returns the path below `.aynig/` of the pack's file of roles for a governed run.
     pub(crate) fn roles(&self) -> Option<&[u8]> {
         let is = |path: &[u8]| path.rsplit(|b| *b == b'/').next() == Some(ROLES.as_bytes());
         self.files
@@ -103,7 +104,7 @@ impl Pack {
             .map(|file| file.path.as_slice())
     }
 
-    /// The states that it answers, in any role.
+    /// Returns the states for which the pack has a command, in any role.
     fn states(&self) -> BTreeSet<StateName> {
         let commands = self.files.iter().filter_map(|file| {
             let path = std::str::from_utf8(&file.path).ok()?;
@@ -118,7 +119,8 @@ impl Pack {
 }
 
 impl Readme {
-    /// Its first paragraph that is no heading, on one line, escaped; empty where there is none.
+    /// Returns the README's first paragraph of prose, on one line, escaped and cut; empty where there is
+    /// none.
     pub(crate) fn paragraph(&self) -> String {
         let mut lines = self.text.lines().map(str::trim).skip_while(|line| !is_prose(line));
         let words: Vec<&str> = lines.by_ref().take_while(|line| is_prose(line)).collect();
@@ -128,7 +130,8 @@ impl Readme {
         escape(cut.as_bytes()) + more
     }
 
-    /// The words of the command that its `Start:` line holds.
+    /// Returns the words of the command in the README's first `Start:` line; `None` for a line that a shell
+    /// can't split, or with characters that would have to be escaped.
     fn told(&self) -> Option<Vec<String>> {
         let line = self.text.lines().find_map(|line| line.strip_prefix("Start:"))?.trim();
         let line = line.strip_prefix('`').and_then(|l| l.strip_suffix('`')).unwrap_or(line);
@@ -136,13 +139,14 @@ impl Readme {
     }
 }
 
-/// A line of text: no heading, no list, no table, no picture, no code.
+/// True for a line of prose: no heading, table, picture, HTML or code.
 fn is_prose(line: &str) -> bool {
     let marks = ["#", "===", "---", "```", "|", "[!", "![", "<", "Start:"];
     !line.is_empty() && !marks.iter().any(|mark| line.starts_with(mark))
 }
 
-/// The command as it is shown, quoted anew, and whether a tick must follow; `None` for any other than these.
+/// Returns the command as it is shown, quoted anew, and whether a tick must follow; `None` for a command or
+/// an option that is not allowed.
 fn allowed(words: &[String], states: &BTreeSet<StateName>, has_roles: bool) -> Option<(String, bool)> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (rest, options): (&[&str], &[&str]) = match words.as_slice() {
@@ -199,7 +203,7 @@ mod tests {
         ] {
             assert_eq!(shown(line), None, "{line}");
         }
-        // Quoted anew: what a shell would split or run is a word.
+        // The command is quoted anew: what a shell would split or run becomes one word.
         assert_eq!(
             shown("Start: git aynig set-state build -b a;x").as_deref(),
             Some("git aynig set-state build -b 'a;x'")

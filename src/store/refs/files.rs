@@ -1,14 +1,15 @@
-//! The durable swap on Git's files backend: our own code, because gix syncs nothing and Git loses the
-//! last rename.
+//! The durable swap on Git's files backend. It is our own code, because gix syncs nothing, and Git does not
+//! make its last rename durable.
 //!
-//! Order: the new value is written and synced together with the objects it names, linked to `<ref>.lock`
-//! ([`super::locks::RefLock`]), the old value checked under the lock (loose, then packed), the reflog appended, the
-//! lock renamed over the ref, the ref's folder synced; [`super::transaction`] does that for one ref or for several.
-//! A process killed anywhere leaves the old value or the new one, and a lock that the next runner recognises.
-//! `packed-refs.lock` is never taken: a packed ref gets a loose file that overrides it. Symbolic refs are refused,
-//! never followed and never overwritten. `durable: false` switches all syncing off.
+//! The order is this: the new value is written, and synced together with the objects it names; the file is
+//! linked to `<ref>.lock` ([`super::locks::RefLock`]); the old value is checked under the lock (loose, then
+//! packed); the reflog is appended to; the lock is renamed over the ref; the ref's folder is synced.
+//! [`super::transaction`] does that for one ref or for several. A process killed at any point leaves the old
+//! value or the new one, and a lock that the next runner recognizes. `packed-refs.lock` is never taken: a
+//! packed ref gets a loose file that overrides it. Symbolic refs are refused, never followed and never
+//! overwritten. `durable: false` switches all syncing off.
 //!
-//! Only the runner's own refs are deleted here; one that is packed too is deleted by `git`.
+//! Only the runner's own refs are deleted; one that is packed too is deleted by `git`.
 //! Implements K42, K11 (the attempt), K44.
 
 use super::locks;
@@ -29,14 +30,14 @@ use std::time::{Duration, Instant};
 pub(crate) enum Shared {
     /// The umask alone.
     Umask,
-    /// These bits are added.
+    /// These bits are added to those that the umask leaves.
     Add(u32),
-    /// Exactly these bits.
+    /// Exactly these bits, whatever the umask is.
     Exactly(u32),
 }
 
 impl Shared {
-    /// The meaning of the setting.
+    /// Returns the meaning of the setting's value.
     pub(crate) fn from_config(value: Option<&[u8]>) -> Self {
         match value.map(<[u8]>::to_ascii_lowercase).as_deref() {
             None | Some(b"umask" | b"false" | b"no" | b"off" | b"0" | b"") => Self::Umask,
@@ -49,7 +50,7 @@ impl Shared {
         }
     }
 
-    /// What a repository's configuration says.
+    /// Returns the setting of a repository's configuration.
     pub(crate) fn of(repo: &gix::Repository) -> Self {
         let config = repo.config_snapshot();
         let value = config.string("core.sharedRepository").map(|v| v.to_vec());
@@ -59,7 +60,8 @@ impl Shared {
         Self::from_config(value.as_deref())
     }
 
-    /// Gives a file or folder of ours its mode; what is another account's has the mode that this one gave it.
+    /// Gives one of our files or folders the mode of the setting. Where that fails it belongs to another
+    /// account, whose runner gave it that mode already.
     pub(crate) fn give(self, path: &Path) {
         if self == Self::Umask {
             return;
@@ -73,7 +75,7 @@ impl Shared {
         }
     }
 
-    /// The mode that Git would give a file or folder that has `mode` now.
+    /// Returns the mode that Git would give a file or folder that has `mode` now.
     fn mode(self, mode: u32, is_dir: bool) -> u32 {
         let fit = |mut bits: u32| {
             if mode & 0o200 == 0 {
@@ -97,7 +99,7 @@ impl Shared {
 /// How refs are written in one repository.
 #[derive(Debug, Clone)]
 pub(crate) struct Policy {
-    /// Sync before reporting (`aynig.fsync`).
+    /// True where a change is synced before it is reported (`aynig.fsync`).
     pub(crate) durable: bool,
     /// Which refs get a log.
     pub(crate) log_refs: LogRefs,
@@ -114,17 +116,17 @@ pub struct FilesRefs {
     hex_len: usize,
     policy: Policy,
     git: Git,
-    /// What is synced together with the content of the next lock.
+    /// The files and folders that are synced together with the content of the next lock.
     pub(crate) unsynced: Unsynced,
 }
 
 impl FilesRefs {
-    /// The refs below this common Git directory, whose ids have `hex_len` digits.
+    /// Returns the refs below this common Git directory, whose object ids have `hex_len` hexadecimal digits.
     pub(crate) fn new(common_dir: impl Into<PathBuf>, hex_len: usize, policy: Policy, git: Git) -> Self {
         Self { common_dir: common_dir.into(), hex_len, policy, git, unsynced: Unsynced::default() }
     }
 
-    /// The Git directory that all worktrees share.
+    /// Returns the Git directory that all worktrees share.
     pub(crate) fn common_dir(&self) -> &Path {
         &self.common_dir
     }
@@ -145,12 +147,12 @@ impl FilesRefs {
         self.policy.log_refs
     }
 
-    /// All refs below a prefix.
+    /// Returns all refs below a prefix.
     pub(crate) fn scan(&self, prefix: &str) -> Result<Scan, StoreError> {
         reading::scan(&self.common_dir, prefix.as_bytes(), self.hex_len)
     }
 
-    /// What the ref holds now; `None` where it does not exist.
+    /// Returns what the ref holds now; `None` where it does not exist.
     pub(crate) fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         let path = path_of(&self.common_dir, name)?;
         let loose = reading::read_loose(&path, self.hex_len).map_err(io_error("read", &path))?;
@@ -166,7 +168,7 @@ impl FilesRefs {
         }
     }
 
-    /// Deletes refs that are packed, if they hold what they held.
+    /// Deletes packed refs through `git`, each only if it still holds the id beside it.
     pub(super) fn delete_packed(&self, refs: &[(&RefName, ObjectId)]) -> Result<(), StoreError> {
         match refs.is_empty() {
             true => Ok(()),
@@ -188,7 +190,7 @@ impl FilesRefs {
         Ok(())
     }
 
-    /// The ref that is a folder of this name, if there is one.
+    /// Returns the ref whose name is a folder of this name, if there is one.
     pub(crate) fn ref_above(&self, name: &RefName) -> Option<RefName> {
         name.folders().find(|above| !matches!(self.tip(above), Ok(None)))
     }
@@ -204,7 +206,8 @@ impl FilesRefs {
         self.create_dirs(folder, true)
     }
 
-    /// [`FilesRefs::make_dirs`] without syncing: the parent is added to what is unsynced.
+    /// Creates folders as [`FilesRefs::make_dirs`] does, without syncing: the caller adds what needs it to
+    /// `unsynced`.
     pub(crate) fn make_dirs_unsynced(&self, folder: &Path) -> Result<(), StoreError> {
         self.create_dirs(folder, false)
     }
@@ -221,7 +224,8 @@ impl FilesRefs {
                 self.adjust_mode(folder)?;
                 if sync { self.sync_folder_of(folder) } else { Ok(()) }
             }
-            // Made, or removed as empty, by another process meanwhile: the caller's next step finds out.
+            // Another process has created the folder meanwhile, or removed it as empty: the caller's next
+            // step finds out which.
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
             Err(e) if e.kind() == ErrorKind::AlreadyExists && is_dir_or_gone(folder) => Ok(()),
             Err(e) => Err(io_error("create", folder)(e)),
@@ -255,7 +259,8 @@ impl FilesRefs {
         }
         for folder in folder.ancestors() {
             match sync(folder) {
-                // `git pack-refs` took the ref over and removed the folder: its parent tells so.
+                // `git pack-refs` packed the ref and removed the folder: that changed its parent, which is
+                // synced.
                 Err(StoreError::Io { source, .. }) if is_absent(&source) => {}
                 synced => return synced,
             }

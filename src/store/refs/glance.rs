@@ -1,15 +1,16 @@
-//! One glance at the commit that was just made, without opening the repository.
+//! Reads the commit that was just made without opening the repository.
 //!
-//! Hooks run at every commit, and most commits are no state event. A branch that was just moved is a loose
-//! ref, and its commit a loose object; wherever something is otherwise, `None` says that the repository has
-//! to be opened to know. Implements K38 (what a plain commit pays).
+//! Hooks run at every commit, and most commits are no state event, so a plain commit must cost little. As a
+//! rule a branch that was just moved is a loose ref, and its commit a loose object. Where either is not so,
+//! `None` tells the caller to open the repository and look. Implements K38 (what a plain commit pays).
 
 use super::reading::{RefValue, path_of, read_loose};
 use crate::protocol::id::ObjectId;
 use crate::store::{Commit, RefName, commit};
 use std::path::Path;
 
-/// The newest commit of the branch that is checked out, where a glance at this Git directory shows it.
+/// Returns the newest commit of the branch that is checked out in this Git directory; `None` where no branch
+/// is checked out, or where its ref or the commit is not loose.
 pub(crate) fn newest_commit(git_dir: &Path) -> Option<Commit> {
     let head = std::fs::read(git_dir.join("HEAD")).ok()?;
     let name = RefName::new(head.strip_prefix(b"ref: ")?.trim_ascii_end());

@@ -1,14 +1,14 @@
-//! Ref locks that can be told from others', and whose owner's death can be seen.
+//! Ref locks that can be distinguished from those of other tools, and that show whether their owner is dead.
 //!
-//! A lock is a file in `$GIT_COMMON_DIR/aynig/locks/`, held under an exclusive `flock` for as long as
-//! its owner lives, hard-linked to `<ref>.lock`, which is what Git looks at. So `<ref>.lock` is ours
-//! exactly where it is the same file (device and inode) as one in that folder, and its owner is dead
-//! exactly where that file's `flock` can be taken. Nothing else is ever removed: no lock of Git's or
-//! of another tool, however old; it is reported with its path and age.
+//! A lock is a file in `$GIT_COMMON_DIR/aynig/locks/` (the twin), held under an exclusive `flock` for as long
+//! as its owner lives, and hard-linked to `<ref>.lock`, which is the file that Git looks for. So `<ref>.lock`
+//! is ours exactly where it is the same file (device and inode) as one in that folder, and its owner is dead
+//! exactly where that file's `flock` can be taken. No other lock is ever removed: one of Git's or of another
+//! tool stays, however old it is, and is reported with its path and age.
 //!
-//! Calling sequence: [`RefLock::take`], check the old value, then rename it over the ref or
-//! [`RefLock::release`]; dropping releases. [`sweep_stale_locks`] cleans up after killed runners.
-//! Where the file system has no hard links the lock is a plain one, and stays if its owner is killed.
+//! Calling sequence: [`RefLock::take`], check the old value, then rename the lock over the ref or
+//! [`RefLock::release`] it; a dropped lock is released. [`sweep_stale_locks`] cleans up after killed runners.
+//! Where the file system has no hard links the lock is a plain file, and stays if its owner is killed.
 //! Implements K42, K43.
 
 use super::files::FilesRefs;
@@ -25,7 +25,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How much longer than for others' a lock of ours is waited for whose owner lives.
+/// How many times longer a process waits for a lock of ours whose owner lives than for one of another tool.
 const OURS_TIMES: u32 = 20;
 
 /// A held `<ref>.lock`.
@@ -36,7 +36,7 @@ pub struct RefLock {
     held: bool,
 }
 
-/// The file in `aynig/locks` that is the lock.
+/// The file in `aynig/locks` to which `<ref>.lock` is a second link.
 #[derive(Debug)]
 pub(crate) struct Twin {
     path: PathBuf,
@@ -46,7 +46,7 @@ pub(crate) struct Twin {
 
 impl Drop for Twin {
     fn drop(&mut self) {
-        // Left behind, it is one file that the next sweep removes.
+        // If this fails, one file stays, which the next sweep removes.
         if !self.stays {
             let _ = fs::remove_file(&self.path);
         }
@@ -72,13 +72,13 @@ pub(crate) fn give_back(lock: &Path, twin: Option<&mut Twin>) -> Result<(), Stor
     removed
 }
 
-/// The folder of the twins.
+/// Returns the folder that holds the twins.
 fn locks_dir(common_dir: &Path) -> PathBuf {
     common_dir.join("aynig/locks")
 }
 
 impl RefLock {
-    /// Takes `<ref>.lock` with this content, trying for the store's lock wait.
+    /// Takes `<ref>.lock` with this content, and keeps trying for as long as the store's lock wait.
     ///
     /// # Errors
     /// [`StoreError::LockHeld`] with the age of the lock where it stays held;
@@ -89,7 +89,7 @@ impl RefLock {
         Self::link(refs, name, twin, content)
     }
 
-    /// Takes `<ref>.lock` by linking this file, whose content is synced, to it; as [`RefLock::take`] does.
+    /// Takes `<ref>.lock` as [`RefLock::take`] does, by linking a twin to it whose content is already synced.
     pub(crate) fn link(
         refs: &FilesRefs,
         name: &RefName,
@@ -102,7 +102,8 @@ impl RefLock {
         let mut twin = Some(twin);
         let started = Instant::now();
         let mut pause = Duration::from_millis(1);
-        // Another tool's lock, or one whose owner is just giving it back: that is told by how long it stays so.
+        // Since when the lock has looked like another tool's. One of ours looks so too while its owner gives
+        // it back, but only for a moment.
         let mut others = None;
         loop {
             make_parents(refs, name, &lock)?;
@@ -121,8 +122,8 @@ impl RefLock {
                         others = None;
                         continue;
                     }
-                    // It is about to move the ref: on a busy machine that takes as long as it takes, and who
-                    // gave up now would not hear that the race is lost.
+                    // The owner is about to move the ref. On a busy machine that may take long, and a process
+                    // that gave up early would not find out that it lost the race.
                     Owner::Ours => {
                         given_up = started.elapsed() >= refs.lock_wait() * OURS_TIMES;
                         others = None;
@@ -149,7 +150,8 @@ impl RefLock {
         }
     }
 
-    /// Makes the lock the ref itself. The folder is not synced yet.
+    /// Renames the lock over the ref, so that it becomes the ref's file. The folder is not synced yet. A
+    /// failed rename returns the lock, which is still held.
     pub(crate) fn rename_over(mut self, target: &Path) -> Result<(), (Self, std::io::Error)> {
         match fs::rename(&self.lock, target) {
             Ok(()) => {
@@ -160,17 +162,17 @@ impl RefLock {
         }
     }
 
-    /// Gives the lock back, the ref unchanged.
+    /// Gives the lock back and leaves the ref unchanged.
     pub fn release(self) {}
 
-    /// Where the lock is.
+    /// Returns the path of the lock.
     pub fn path(&self) -> &Path {
         &self.lock
     }
 }
 
 impl Twin {
-    /// One for a lock that never becomes the file that it locks.
+    /// Creates a twin for a lock that is never renamed over the file that it locks.
     pub(crate) fn plain(common_dir: &Path) -> Result<Self, StoreError> {
         let folder = locks_dir(common_dir);
         fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
@@ -185,12 +187,12 @@ impl Twin {
         &self.file
     }
 
-    /// It outlives this value, as one of a dead owner.
+    /// Has the twin's file stay when this value is dropped. The next sweep then takes it for a dead owner's.
     pub(crate) fn stay(&mut self) {
         self.stays = true;
     }
 
-    /// One with this content, which is not synced yet.
+    /// Creates a twin with this content, which is not synced yet.
     pub(crate) fn create(refs: &FilesRefs, content: &[u8]) -> Result<Self, StoreError> {
         let folder = locks_dir(refs.common_dir());
         refs.make_dirs(&folder)?;
@@ -200,7 +202,7 @@ impl Twin {
         Ok(twin)
     }
 
-    /// Syncs it, and what was written before it, where durable.
+    /// Syncs the twin, and everything that was written before it and is not synced yet, where durable.
     pub(crate) fn sync_with_what_waits(&self, refs: &FilesRefs) -> Result<(), StoreError> {
         if !refs.durable() {
             return Ok(());
@@ -218,12 +220,13 @@ impl Twin {
                 .map_err(io_error("create", &path))?;
             let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(file) => file,
-                // A sweep is looking at it this very moment, and will remove it.
+                // A sweep holds the new file's `flock` at this very moment, and will remove the file.
                 Err((_, Errno::EWOULDBLOCK)) => continue,
                 Err((_, error)) => return Err(io_error("lock", &path)(error.into())),
             };
             let twin = Self { path, file, stays: false };
-            // A sweep may have taken it for a dead one between its creation and the flock.
+            // Between the file's creation and its `flock` a sweep may have taken it for a dead owner's, and
+            // removed it.
             let links = twin.file.metadata().map_err(io_error("read", &twin.path))?.nlink();
             if links > 0 {
                 return Ok(twin);
@@ -241,7 +244,7 @@ fn create_plain(refs: &FilesRefs, lock: &Path, content: &[u8]) -> std::io::Resul
     Ok(())
 }
 
-/// Creates the folders of a lock. One that is a file is a ref in the way.
+/// Creates the folders that a lock is in. A file in the place of one is a ref that conflicts with the name.
 fn make_parents(refs: &FilesRefs, name: &RefName, lock: &Path) -> Result<(), StoreError> {
     let Some(parent) = lock.parent() else { return Ok(()) };
     match refs.make_dirs(parent) {
@@ -259,15 +262,15 @@ fn make_parents(refs: &FilesRefs, name: &RefName, lock: &Path) -> Result<(), Sto
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// No process any more; trying again is worth it.
+    /// No process holds the lock any more: another try may succeed.
     Gone,
-    /// A process of this tool, which lives.
+    /// A process of this tool that is alive.
     Ours,
     /// Git, or another tool.
     Other,
 }
 
-/// Says who holds a lock; one of ours whose owner is dead is removed.
+/// Returns who holds a lock. A lock of ours whose owner is dead is removed.
 pub(crate) fn owner_of(common_dir: &Path, lock: &Path) -> Result<Owner, StoreError> {
     let Some(identity) = identity(lock) else { return Ok(Owner::Gone) };
     for twin in twins(common_dir)? {
@@ -275,14 +278,15 @@ pub(crate) fn owner_of(common_dir: &Path, lock: &Path) -> Result<Owner, StoreErr
             continue;
         }
         let Some(_dead) = flock_of_the_dead(&twin) else { return Ok(Owner::Ours) };
-        // No other sweep can be here now; the lock may still have been exchanged before.
+        // No other process removes this pair while the twin's `flock` is held. The lock may have been
+        // replaced before that, so it is compared once more.
         if self::identity(lock) == Some(identity) {
             remove(lock)?;
         }
         remove(&twin)?;
         return Ok(Owner::Gone);
     }
-    // Where many wait, the lock is another's by the time that all are looked through.
+    // Where many processes wait, the lock may have a new owner by the time that all twins are compared.
     Ok(if self::identity(lock) == Some(identity) { Owner::Other } else { Owner::Gone })
 }
 
@@ -315,25 +319,26 @@ pub fn sweep_stale_locks(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> 
     Ok(removed)
 }
 
-/// A ref lock as found, for reports.
+/// A lock that was found, for reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundLock {
     /// The `.lock` file.
     pub path: PathBuf,
-    /// Since when it is there.
+    /// How long ago the lock file was last modified.
     pub age: Duration,
-    /// True where it is one of this tool's.
+    /// True where the lock is one of this tool's, or of a `git` child that this tool started.
     pub ours: bool,
-    /// True where it is, and its owner is dead: the next sweep removes it.
+    /// True where the lock is one of those and its owner is dead: the next sweep removes it.
     pub stale: bool,
 }
 
-/// Every ref lock that is there now, `packed-refs.lock` and `HEAD.lock` included.
+/// Returns every ref lock that exists now, `packed-refs.lock` and `HEAD.lock` included, and our own locks of
+/// indexes and of the configuration.
 pub fn list_locks(common_dir: &Path) -> Result<Vec<FoundLock>, StoreError> {
     let twins = twins(common_dir)?;
     let ours: Vec<_> = twins.iter().filter_map(|twin| Some((identity(twin)?, twin))).collect();
     let mut paths = lock_files(common_dir)?;
-    // Git's own are no business of ours, and checked elsewhere.
+    // Of the locks of indexes and of the configuration only ours are listed: Git's own are checked elsewhere.
     let others = other_locks(common_dir).into_iter();
     paths.extend(others.filter(|path| identity(path).is_some_and(|i| ours.iter().any(|o| o.0 == i))));
     paths.extend(
@@ -365,7 +370,7 @@ fn lock_files(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     lock_files_below(&common_dir.join("refs"))
 }
 
-/// Every `.lock` file below a folder.
+/// Returns every `.lock` file below a folder.
 pub(crate) fn lock_files_below(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -387,7 +392,7 @@ pub(crate) fn lock_files_below(folder: &Path) -> Result<Vec<PathBuf>, StoreError
     Ok(found)
 }
 
-/// The locks of all working trees' indexes, and of the configuration, that are there now.
+/// Returns the existing locks of all working trees' indexes, and of the configuration.
 fn other_locks(common_dir: &Path) -> Vec<PathBuf> {
     let others = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
     let all = others.map(|entry| entry.path()).chain([common_dir.to_owned()]);
@@ -397,7 +402,7 @@ fn other_locks(common_dir: &Path) -> Vec<PathBuf> {
     indexes.chain([PathBuf::from(config)]).filter(|path| path.symlink_metadata().is_ok()).collect()
 }
 
-/// The twin's flock, where it can be taken: its owner is dead.
+/// Takes the twin's `flock`, which succeeds only where its owner is dead; `None` where that fails.
 fn flock_of_the_dead(twin: &Path) -> Option<Flock<File>> {
     Flock::lock(File::open(twin).ok()?, FlockArg::LockExclusiveNonblock).ok()
 }
@@ -406,7 +411,7 @@ pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|m| (m.dev(), m.ino()))
 }
 
-/// Since when a lock is there.
+/// Returns how long ago a lock file was last modified; zero where it is gone.
 pub(crate) fn age(path: &Path) -> Duration {
     age_of(path)
 }
@@ -424,12 +429,12 @@ fn remove(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Between half and all of a pause, so that contenders do not march in step.
+/// Returns between half and all of a pause, at random, so that contenders do not retry in step.
 pub(crate) fn jittered(pause: Duration) -> Duration {
     let random = RandomState::new().build_hasher().finish() % 512;
     pause / 2 + pause * random as u32 / 1024
 }
-/// True where a lock keeps this ref of that repository from being moved just now.
+/// True where a lock keeps this ref of that repository from being moved at the moment.
 pub(crate) fn is_ref_locked(git_dir: &Path, name: &RefName) -> bool {
     let Ok(path) = path_of(git_dir, name) else { return false };
     let mut lock = path.into_os_string();
@@ -438,10 +443,10 @@ pub(crate) fn is_ref_locked(git_dir: &Path, name: &RefName) -> bool {
     all.iter().any(|path| path.symlink_metadata().is_ok())
 }
 
-/// Most bytes of a file that says where a Git directory is.
+/// Most bytes of a `.git` file, which says where the Git directory is.
 const POINTER_MAX: u64 = 16 << 10;
 
-/// The Git directory that a push to this path comes to, by Git's order of looking.
+/// Returns the Git directory that receives a push to this path, by the order in which Git looks for it.
 pub(crate) fn git_dir_at(path: &Path) -> Option<PathBuf> {
     ["/.git", "", ".git/.git", ".git"].into_iter().find_map(|suffix| {
         let mut dir = path.as_os_str().to_owned();
@@ -453,7 +458,7 @@ pub(crate) fn git_dir_at(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Where a `.git` file leads.
+/// Returns the path that a `.git` file leads to; `None` where `file` is not such a file.
 fn pointed_to(file: &Path) -> Option<PathBuf> {
     if !file.metadata().is_ok_and(|meta| meta.is_file()) {
         return None;

@@ -1,10 +1,10 @@
-//! Reading refs of the files backend: loose first, then `packed-refs`, fresh each time.
+//! Reads refs of the files backend: loose first, then `packed-refs`, fresh each time.
 //!
-//! Nothing is cached between calls, so there is no stale copy to be fooled by (gix keeps one, judged
-//! by its time stamp). A scan lists the loose refs before it opens `packed-refs`: the other order
-//! would miss a ref that is packed meanwhile. Symbolic refs are values here, never followed.
-//! `packed-refs` is read here, not by gix: of a file whose header does not say that it is sorted, one line that gix
-//! can't read takes all refs away, and in any file such a line makes a name that is absent look damaged.
+//! Nothing is cached between calls, so no stale copy can mislead (gix keeps a copy, and judges it by its time
+//! stamp). A scan lists the loose refs before it opens `packed-refs`: the other order would miss a ref that
+//! is packed meanwhile. Symbolic refs are returned as values, and never followed. This module parses
+//! `packed-refs` itself instead of leaving it to gix: where the header does not say that the file is sorted,
+//! one line that gix can't read hides all refs, and in any file such a line makes a missing ref look damaged.
 //!
 //! Implements K37 (files backend), and the reading half of K11 and K42.
 
@@ -18,7 +18,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// What one place holds for a ref.
+/// The value that a loose file or `packed-refs` holds for a ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RefValue {
     Missing,
@@ -27,7 +27,8 @@ pub(crate) enum RefValue {
     Unreadable(Unread),
 }
 
-/// The file of this ref. Names that could lead elsewhere are refused.
+/// Returns the path of a ref's loose file. Names that Git does not accept are refused, as they could lead out
+/// of the Git directory.
 pub(crate) fn path_of(common_dir: &Path, name: &RefName) -> Result<PathBuf, StoreError> {
     if !name.is_valid() {
         return Err(StoreError::RefusedName { name: name.clone(), cause: "Git accepts no such name" });
@@ -35,8 +36,8 @@ pub(crate) fn path_of(common_dir: &Path, name: &RefName) -> Result<PathBuf, Stor
     Ok(common_dir.join(OsStr::from_bytes(name.as_bytes())))
 }
 
-/// What the loose file of a ref holds, by Git's rules: a symbolic link into `refs/` is a symbolic ref,
-/// a folder is nothing, white space may follow the id.
+/// Reads the loose file of a ref by Git's rules: a symbolic link into `refs/` is a symbolic ref, a folder is
+/// a missing ref, and white space may follow the id.
 pub(crate) fn read_loose(path: &Path, hex_len: usize) -> io::Result<RefValue> {
     match read_plainly(path) {
         Ok(content) => Ok(parse_loose(&content, hex_len)),
@@ -46,8 +47,8 @@ pub(crate) fn read_loose(path: &Path, hex_len: usize) -> io::Result<RefValue> {
     }
 }
 
-/// The content of a file that is no symbolic link. Most refs are one short line: one call reads all of it, and what
-/// is shorter than was asked for is all.
+/// Returns the content of a file that is no symbolic link. Most refs are one short line, so one call reads
+/// the whole file: a read that returns less than was asked for has reached the end.
 fn read_plainly(path: &Path) -> io::Result<Vec<u8>> {
     const LINE: usize = 256;
     let mut file = File::options().read(true).custom_flags(nix::libc::O_NOFOLLOW).open(path)?;
@@ -110,7 +111,7 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Reads the file as it is now; a missing file has no refs.
+    /// Reads `packed-refs` as it is now; a missing file holds no refs.
     pub(crate) fn open(common_dir: &Path, hex_len: usize) -> Result<Self, StoreError> {
         let path = common_dir.join("packed-refs");
         let content = match std::fs::read(&path) {
@@ -124,7 +125,7 @@ impl Packed {
         Ok(Self { content, sorted, hex_len })
     }
 
-    /// What it holds for this very name.
+    /// Returns the value that the file holds for exactly this name.
     pub(crate) fn find(&self, name: &RefName) -> RefValue {
         match self.entries_from(name.as_bytes()).next() {
             Some((found, value)) if found == name.as_bytes() => value,
@@ -132,7 +133,7 @@ impl Packed {
         }
     }
 
-    /// The entries whose names start with these bytes.
+    /// Returns the entries whose names start with `prefix`.
     pub(crate) fn entries_from<'a>(&'a self, prefix: &'a [u8]) -> impl Iterator<Item = (&'a [u8], RefValue)> {
         let start = if self.sorted { self.lower_bound(prefix) } else { 0 };
         let sorted = self.sorted;
@@ -156,7 +157,7 @@ impl Packed {
         Some((name, value))
     }
 
-    /// Where the first line starts whose name is not below `wanted`.
+    /// Returns the offset of the first line whose name does not sort before `wanted`.
     fn lower_bound(&self, wanted: &[u8]) -> usize {
         let line_start = |at: usize| match self.content[..at].iter().rposition(|b| *b == b'\n') {
             Some(newline) => newline + 1,
@@ -168,7 +169,7 @@ impl Packed {
         let (mut low, mut high) = (0, self.content.len());
         while low < high {
             let mut start = line_start(low + (high - low) / 2);
-            // A peeled line belongs to the ref above it, the header to nothing.
+            // A peeled line belongs to the ref above it; the header belongs to none.
             while start > low && self.content[start] == b'^' {
                 start = line_start(start - 1);
             }
@@ -182,7 +183,7 @@ impl Packed {
     }
 }
 
-/// All refs below a prefix that ends with a slash.
+/// Returns all refs below a prefix that ends with a slash.
 pub(crate) fn scan(common_dir: &Path, prefix: &[u8], hex_len: usize) -> Result<Scan, StoreError> {
     let mut found = BTreeMap::new();
     walk(common_dir, prefix.strip_suffix(b"/").unwrap_or(prefix), hex_len, &mut found)?;
@@ -223,7 +224,7 @@ fn walk(
             Ok(kind) if kind.is_dir() => walk(common_dir, &name, hex_len, found)?,
             Ok(_) => {
                 let name = RefName::new(name);
-                // Locks, editors' leavings: Git would not call them refs either.
+                // Locks, and what editors leave behind: Git does not take them for refs either.
                 if !name.is_valid() {
                     continue;
                 }

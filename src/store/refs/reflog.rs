@@ -1,8 +1,9 @@
-//! Reflog lines as Git writes them, and only where Git would.
+//! Writes reflog lines as Git writes them, and only where Git would.
 //!
-//! A line is appended by one `write(2)`, white space in the message folded as Git does, so no message
-//! can forge a line. Written before the rename, as Git does: a line alone proves no update. A branch
-//! that is checked out also gets a line in the `HEAD` reflog of each worktree that has it.
+//! A line is appended by one `write(2)`. White space in the message is folded as Git folds it, so no message
+//! can forge a line. The line is written before the ref's file is renamed into place, as Git does it: so a
+//! line alone does not prove an update. A branch that is checked out also gets a line in the `HEAD` reflog of
+//! each worktree that has it.
 //!
 //! Implements K42 (reflog), K45.
 
@@ -16,10 +17,10 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// `core.logAllRefUpdates`.
+/// The setting `core.logAllRefUpdates`: which refs get a log where they have none yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogRefs {
-    /// Only refs that have a log.
+    /// No new log is created; a ref that has a log keeps getting lines.
     Never,
     /// Branches, remote-tracking branches, notes and `HEAD`.
     Normal,
@@ -28,7 +29,8 @@ pub(crate) enum LogRefs {
 }
 
 impl LogRefs {
-    /// The meaning of the setting; unset, it depends on whether the repository is bare.
+    /// Returns the meaning of the setting's value; where it is unset, that depends on whether the repository
+    /// is bare.
     pub(crate) fn from_config(value: Option<&[u8]>, bare: bool) -> Self {
         match value.map(<[u8]>::to_ascii_lowercase).as_deref() {
             None if bare => Self::Never,
@@ -53,7 +55,7 @@ impl LogRefs {
     }
 }
 
-/// One line, with its line feed.
+/// Returns one reflog line, with its line feed.
 pub(crate) fn line(
     old: Option<ObjectId>,
     new: Option<ObjectId>,
@@ -113,7 +115,7 @@ fn append_one(refs: &FilesRefs, log: &Path, create: bool, line: &[u8]) -> Result
     let mut file = match open() {
         Ok(file) => file,
         Err(e) if is_absent(&e) && !create => return Ok(()),
-        // Empty folders that a deleted `<name>/x` left behind.
+        // The log's path is a folder: a deleted ref `<name>/x` left empty folders behind.
         Err(e) if e.kind() == ErrorKind::IsADirectory => {
             super::files::remove_empty_dirs(log);
             match open() {
@@ -130,7 +132,7 @@ fn append_one(refs: &FilesRefs, log: &Path, create: bool, line: &[u8]) -> Result
     file.write_all(line).map_err(io_error("append to", log))
 }
 
-/// The main worktree's folder and those of the linked ones.
+/// Returns the Git directories of all worktrees: the main one's, and those of the linked ones.
 fn worktree_folders(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut folders = vec![common_dir.to_owned()];
     let linked = common_dir.join("worktrees");

@@ -1,10 +1,10 @@
 //! Compare-and-swap with a verdict: won, lost or unknown.
 //!
-//! [`Store::try_swap`] makes one attempt; here its answer is judged. `Ok` is won. After any error the
-//! ref is read again, and only what it holds decides: the new commit, or something that has it among
-//! its first-parent ancestors, is won; anything else is lost; a ref that can't be read is unknown, to
-//! be retried with the same expectation. No error text decides anything. A ref that still holds the
-//! expected value was not lost: then the error itself is returned (a held lock, a full disk).
+//! [`Store::try_swap`] makes one attempt, and this module judges its answer. `Ok` means won. After any error
+//! the ref is read again, and only its value decides. The new commit, or one that has it among its
+//! first-parent ancestors, means won; any other value means lost; a ref that can't be read means unknown, and
+//! the swap is to be retried with the same expectation. No error text decides anything. A ref that still
+//! holds the expected value was not lost: then the error itself is returned (a held lock, a full disk).
 //!
 //! Two identical commits would both win, so every commit that swaps carries something unique.
 //! Implements K11, K44.
@@ -14,13 +14,14 @@ use crate::protocol::swap::{Reread, reread};
 use crate::store::{Expected, RefChange, RefName, Signature, Store, StoreError, Swap};
 use std::collections::HashSet;
 
-/// How often an attempt is made again that saw another value which was gone when it looked again.
+/// How many attempts are made where each saw another value that was gone when the ref was read again.
 const ATTEMPTS: usize = 3;
 
 /// Moves `name` from `expected` to the commit `new`, whose first parent is the expected one.
 ///
 /// # Errors
-/// What stopped the swap where the ref still holds the expected value, or was never readable.
+/// What stopped the swap, where the ref still holds the expected value, or can't be read after an attempt
+/// that was refused before anything could move.
 pub fn compare_and_swap(
     store: &dyn Store,
     name: &RefName,
@@ -32,13 +33,14 @@ pub fn compare_and_swap(
     settle(store, RefChange { name: name.clone(), expected, new: Some(new) }, &[], by, log)
 }
 
-/// [`compare_and_swap`] together with changes of other refs, by one transaction ([`Store::try_swaps`]). The verdict is
-/// judged by `name` alone: where it is won, and this process was stopped between two moves, the others may yet be
-/// made; the runner that reads the branch next makes them.
+/// Moves `name` as [`compare_and_swap`] does, together with other refs, in one transaction
+/// ([`Store::try_swaps`]). The verdict depends on `name` alone: where it is won, and this process was stopped
+/// between two moves, the other refs may not have been moved yet. The runner that reads the branch next moves
+/// them.
 ///
 /// # Errors
-/// Those of [`compare_and_swap`]; [`StoreError::Moved`] with the other's name where one of the others does not hold what
-/// was expected. Then nothing moved.
+/// Those of [`compare_and_swap`], and [`StoreError::Moved`] with the name of one of the other refs where that
+/// one does not hold the expected value. Then nothing moved.
 pub fn compare_and_swap_with(
     store: &dyn Store,
     name: &RefName,
@@ -51,7 +53,7 @@ pub fn compare_and_swap_with(
     settle(store, RefChange { name: name.clone(), expected, new: Some(new) }, others, by, log)
 }
 
-/// Creates one of the runner's own refs. One that holds `new` already is fine.
+/// Creates one of the runner's own refs. The swap is won also where the ref holds `new` already.
 pub fn create_ref(
     store: &dyn Store,
     name: &RefName,
@@ -62,7 +64,7 @@ pub fn create_ref(
     settle(store, RefChange::create(own(name)?.clone(), new), &[], by, log)
 }
 
-/// Moves one of the runner's own refs, whatever it holds now; creates it where it is missing.
+/// Moves one of the runner's own refs to `new`, whatever it holds now; creates it where it is missing.
 pub fn put_ref(
     store: &dyn Store,
     name: &RefName,
@@ -78,7 +80,8 @@ pub fn put_ref(
     settle(store, RefChange { name: name.clone(), expected, new: Some(new) }, &[], by, log)
 }
 
-/// Deletes one of the runner's own refs if it holds `old`. One that is gone already is fine.
+/// Deletes one of the runner's own refs if it holds `old`. The swap is won also where the ref is gone
+/// already.
 pub fn delete_ref(
     store: &dyn Store,
     name: &RefName,
@@ -117,13 +120,15 @@ fn settle(
         Err(error) => error,
     };
     for _ in 1..ATTEMPTS {
-        // No branch can have what was never sent, so what stands there now need not be fetched.
+        // No remote branch can have a commit that was never sent, so the branch's tip need not be fetched to
+        // be compared with it.
         let unsent = new.is_some_and(|new| store.is_unsent(new));
         let tip = match if unsent { store.bare_tip(name) } else { store.tip(name) } {
             Ok(tip) => tip,
-            // It became, or always was, another name for a ref: that is an answer, not silence.
+            // The ref has become, or always was, a symbolic ref: that is an answer, and not a failure to
+            // read.
             Err(symbolic @ StoreError::SymbolicRef { .. }) => return Err(symbolic),
-            // The attempt already refused before anything could move.
+            // The attempt was refused before anything could move, so its own error says what happened.
             Err(_) if refused_before_moving(&error) => return Err(error),
             Err(unread) => return Ok(Swap::Unknown { cause: unread.to_string() }),
         };
@@ -139,7 +144,7 @@ fn settle(
         if !matches!(&error, StoreError::Moved { name: moved, .. } if moved == name) {
             return Err(error);
         }
-        // It held something else for a moment and now holds the expected value again: try again.
+        // The ref held another value for a moment, and holds the expected one again: try again.
         error = match store.try_swaps(&all, by, log) {
             Ok(()) => return Ok(Swap::Won),
             Err(error) => error,
@@ -150,8 +155,9 @@ fn settle(
 
 /// True where `new` is among the first-parent ancestors of `tip`.
 ///
-/// Both lines are walked in step, and meeting below `new` ends the walk: a branch that was rewound or
-/// put elsewhere costs the distance to the fork, not the whole history.
+/// The ancestors of `tip` and those below `new` are walked in step, and the walk ends where the two lines
+/// meet. So a branch that was rewound or moved elsewhere costs the distance to the fork, not the whole
+/// history.
 fn is_beyond(
     store: &dyn Store,
     tip: ObjectId,
@@ -171,7 +177,7 @@ fn is_beyond(
         tip_line.insert(id);
         if let Some(below) = below_new {
             old_line.insert(below);
-            // What `new` stands on can't have `new` below it.
+            // An ancestor of `new` can't have `new` among its own ancestors.
             if tip_line.contains(&below) {
                 return Ok(false);
             }
@@ -180,7 +186,7 @@ fn is_beyond(
             return Ok(false);
         }
         at = first_parent(store, id)?;
-        // The old line only makes the walk shorter: where it can't be read it ends.
+        // The line below `new` only shortens the walk, so where it can't be read it is dropped.
         below_new = below_new.and_then(|below| first_parent(store, below).ok().flatten());
     }
     Ok(false)

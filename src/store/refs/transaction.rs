@@ -1,14 +1,15 @@
-//! One or several refs of the files backend that are moved as one.
+//! Moves one or several refs of the files backend as one.
 //!
-//! Order: the new values are written and synced in one go with the objects that they name; the locks are linked in the
-//! order of their names, so that two transactions never wait for one another; all old values are judged under all
-//! locks. Up to here a failure, or a kill, leaves every ref as it was. Then branches are moved and synced, then other
-//! refs are put and synced, then refs are deleted and synced. So a kill, or a disk that is full, between two moves
-//! leaves a branch that says what was taken, and refs that the runner which reads it takes away later; never a ref that is
-//! gone and nothing on a branch that knows of it. A process that is killed leaves locks that the next runner recognises.
+//! The order is this. First the new values are written, and synced in one go with the objects that they name.
+//! Then the locks are linked in the order of their names, so that two transactions never wait for one
+//! another, and all old values are judged under all locks. Until then a failure, or a kill, leaves every ref
+//! as it was. After that branches are moved and synced, then other refs are put and synced, then refs are
+//! deleted and synced. So a kill, or a full disk, between two moves can leave a branch that says what was
+//! taken, with refs that the runner which reads that branch deletes later. It never leaves a deleted ref of
+//! which no branch tells. A process that is killed leaves locks that the next runner recognizes.
 //!
-//! A ref that is packed too is deleted by `git`. The folders of an inbox go with its last ref, so that no name stands
-//! in the way of another. Implements K42, K43, K44, K11 (the attempt).
+//! A ref that is packed too is deleted by `git`. The folders of an inbox are removed with its last ref, so
+//! that they do not stand in the way of another ref's name. Implements K42, K43, K44, K11 (the attempt).
 
 use super::files::{FilesRefs, remove_empty_dirs};
 use super::locks::{RefLock, Twin};
@@ -24,7 +25,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// When a change is made.
+/// Returns the turn in which a change is made.
 fn turn_of(change: &RefChange) -> Turn {
     Turn::of(change.name.as_bytes(), change.new.is_some())
 }
@@ -38,14 +39,14 @@ struct Held<'a> {
     is_loose: bool,
 }
 
-/// What a ref was found to hold.
+/// The value that a ref was found to hold, and whether it has a loose file.
 struct Found {
     value: Option<ObjectId>,
     is_loose: bool,
 }
 
 impl FilesRefs {
-    /// One attempt to move, create or delete refs; see [`crate::store::Store::try_swaps`].
+    /// Makes one attempt to move, create or delete refs; see [`crate::store::Store::try_swaps`].
     pub(crate) fn try_swaps(
         &self,
         changes: &[RefChange],
@@ -53,7 +54,8 @@ impl FilesRefs {
         log: &str,
     ) -> Result<(), StoreError> {
         let changes = crate::store::in_name_order(changes)?;
-        // A look without the locks first: a lost race then costs no lock and leaves no empty folders.
+        // The refs are judged without their locks first: a lost race then costs no lock and leaves no empty
+        // folders.
         self.judge(&changes)?;
         let held = match self.hold(&changes) {
             Ok(held) => held,
@@ -65,7 +67,7 @@ impl FilesRefs {
         self.make(held, by, log)
     }
 
-    /// Locks all refs, and judges what they hold.
+    /// Locks all refs, and checks that they hold the expected values.
     fn hold<'a>(&self, changes: &[&'a RefChange]) -> Result<Vec<Held<'a>>, StoreError> {
         let content = |change: &RefChange| change.new.map(|new| format!("{new}\n")).unwrap_or_default();
         let twins = changes.iter().map(|change| Twin::create(self, content(change).as_bytes()));
@@ -80,7 +82,8 @@ impl FilesRefs {
         for (n, (change, twin)) in changes.iter().zip(twins).enumerate() {
             locks.push(RefLock::link(self, &change.name, twin, content(change).as_bytes())?);
             if n == 0 && changes.len() > 1 {
-                // A process that waited for it may have lost meanwhile, and would keep others from the rest.
+                // While this process waited for the first lock it may have lost the race. It then must not
+                // keep other processes from the rest of the refs.
                 self.judge(changes)?;
             }
         }
@@ -95,7 +98,7 @@ impl FilesRefs {
         held.collect()
     }
 
-    /// Moves refs that are locked and hold what they should.
+    /// Moves refs that are locked and hold the expected values.
     fn make(&self, mut held: Vec<Held<'_>>, by: &Signature, log: &str) -> Result<(), StoreError> {
         held.sort_by_key(|held| turn_of(held.change));
         let mut puts = held.split_off(held.partition_point(|held| turn_of(held.change) <= Turn::Branch));
@@ -150,7 +153,8 @@ impl FilesRefs {
         drop(deletions);
         changes.iter().for_each(|change| self.tidy(&change.name));
         self.wait_for_packer(name)?;
-        // What was packed before; or what a `git pack-refs` that had read the file before it went has brought back.
+        // These were packed before, or a `git pack-refs` brought them back that had read a loose file before
+        // it was removed.
         let packed = Packed::open(self.common_dir(), self.hex_len())?;
         let left = changes.into_iter().filter(|change| packed.find(&change.name) != RefValue::Missing);
         let left: Vec<(&RefName, ObjectId)> = left
@@ -162,7 +166,8 @@ impl FilesRefs {
         self.delete_packed(&left)
     }
 
-    /// What these refs hold, where that is what was expected. Loose ones are read before `packed-refs` is.
+    /// Returns what these refs hold; an error where one does not hold what its change expects. Loose files
+    /// are read before `packed-refs`, as a ref that is packed meanwhile would be missed in the other order.
     fn judge(&self, changes: &[&RefChange]) -> Result<Vec<Found>, StoreError> {
         let mut values = Vec::with_capacity(changes.len());
         for change in changes {
@@ -194,7 +199,7 @@ impl FilesRefs {
         found.collect()
     }
 
-    /// A new ref must be no folder of another and have no other as a folder.
+    /// Refuses a new ref whose name is a folder of another ref's name, or the other way round.
     fn refuse_conflicts(&self, created: &[&RefName]) -> Result<(), StoreError> {
         if created.is_empty() {
             return Ok(());
@@ -213,7 +218,7 @@ impl FilesRefs {
         Ok(())
     }
 
-    /// The ref in a file that is a folder of this name.
+    /// Returns the loose ref whose name is a folder of this name.
     fn loose_above(&self, name: &RefName) -> Option<RefName> {
         name.folders().find(|above| {
             path_of(self.common_dir(), above)
@@ -221,7 +226,7 @@ impl FilesRefs {
         })
     }
 
-    /// Removes the folders that an inbox's last ref leaves empty, as far as they are.
+    /// Removes those folders of a ref in an inbox that are empty.
     fn tidy(&self, name: &RefName) {
         if !name.as_bytes().starts_with(INBOX) {
             return;
@@ -230,13 +235,13 @@ impl FilesRefs {
         for top in [self.common_dir().to_owned(), self.common_dir().join("logs")] {
             let path = top.join(OsStr::from_bytes(name.as_bytes()));
             let folders = path.ancestors().skip(1).take_while(|folder| **folder != top.join(inbox));
-            // What holds something stays, and so does all that it is in.
+            // The first folder that is not empty stays, and so do all folders around it.
             let _ = folders.map(fs::remove_dir).find(Result::is_err);
         }
     }
 }
 
-/// Folders whose entries were changed.
+/// The folders whose entries were changed, and that must be synced.
 #[derive(Default)]
 struct Folders(BTreeSet<PathBuf>);
 

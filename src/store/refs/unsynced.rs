@@ -1,9 +1,10 @@
-//! What is written and not synced yet: one wait for the disk serves all of it.
+//! Collects what is written and not synced yet, so that one wait for the disk serves all of it.
 //!
-//! Calling sequence: [`Unsynced::add`] after each write; [`Unsynced::sync_with`] when a ref that names it is about
-//! to be moved, or [`Unsynced::sync`] where that ref is another machine's. Of many files several wait at a time: a file
-//! system serves them by one write of its journal, and one after the other each would wait for a write of its own, behind
-//! those of all others who sync. Implements K42.
+//! Calling sequence: [`Unsynced::add`] after each write; [`Unsynced::sync_with`] when a ref that names what
+//! was written is about to be moved, or [`Unsynced::sync`] where that ref is another machine's. Many files
+//! are synced several at a time: the file system then serves them by one write of its journal. One after the
+//! other, each would wait for a write of its own, behind those of all other processes that sync. Implements
+//! K42.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -12,26 +13,28 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// From so many on they are synced several at a time, and so many at a time.
+/// From this many paths on several are synced at a time.
 const MANY: usize = 9;
+/// How many are synced at a time then.
 const AT_A_TIME: usize = 8;
 
-/// Files and folders: the order in which they are synced says nothing, as nothing names them before all are.
+/// Files and folders to sync. Their order does not matter, as no ref names them before all of them are
+/// synced.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unsynced(RefCell<Vec<PathBuf>>);
 
 impl Unsynced {
-    /// Has these synced before the next ref is moved.
+    /// Has these paths synced before the next ref is moved.
     pub(crate) fn add(&self, paths: impl IntoIterator<Item = PathBuf>) {
         self.0.borrow_mut().extend(paths);
     }
 
-    /// Syncs what waits for it. What could not be synced waits on.
+    /// Syncs all that waits. On an error all of it waits on.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.all(sync)
     }
 
-    /// Syncs what waits for it, and `lock` with it.
+    /// Syncs all that waits, and `lock` at the same time. On an error all of it waits on.
     pub(crate) fn sync_with(&self, lock: &File) -> io::Result<()> {
         self.all(|waiting| {
             if waiting.is_empty() {
@@ -44,7 +47,7 @@ impl Unsynced {
                     Ok(others) => {
                         others.join().unwrap_or_else(|_| Err(io::Error::other("a sync panicked"))).and(own)
                     }
-                    // The system gives no thread: one after the other then.
+                    // The system gives no thread, so the paths are synced after the lock.
                     Err(_) => sync(waiting).and(own),
                 }
             })
@@ -76,7 +79,7 @@ fn sync(paths: &[PathBuf]) -> io::Result<()> {
     };
     std::thread::scope(|scope| {
         for _ in 1..AT_A_TIME {
-            // Where the system gives no thread the others do its part.
+            // Where the system gives no thread, the others do its share.
             let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
@@ -87,7 +90,7 @@ fn sync(paths: &[PathBuf]) -> io::Result<()> {
 fn sync_one(path: &PathBuf) -> io::Result<()> {
     match File::open(path) {
         Ok(file) => file.sync_all(),
-        // A `git gc` has put it into a pack, which Git syncs.
+        // A `git gc` has moved the object into a pack, which Git syncs.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
@@ -111,7 +114,8 @@ mod tests {
         assert_eq!(unsynced.0.borrow().len(), 1);
     }
 
-    /// K42: of many each is synced before it is said that all are, and one that fails is told.
+    /// K42: of many paths each is synced before success is reported, and one failure makes the whole sync
+    /// fail.
     #[test]
     fn of_many_none_is_left_out() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,22 +1,25 @@
-//! Whether refs may have moved, asked often at the cost of a few `stat`s.
+//! Says whether refs may have moved, and is asked often: an answer costs a few `stat` calls.
 //!
-//! A ref in a file is moved by renaming its lock over it, so its folder changes with every move; all others are in
-//! `packed-refs`, or in a reftable's list. [`Watch::new`] looks once, then [`Watch::has_moved`] says whether something
-//! changed since it was asked last. It may say so where no ref moved, never the other way round: what changed in the
-//! very moment of a look is looked at again. Implements K55 (what watching costs).
+//! A loose ref is moved by renaming its lock over it, so its folder changes with every move; all other refs
+//! are in `packed-refs`, or in a reftable's list. [`Watch::new`] looks once; then [`Watch::has_moved`] says
+//! whether anything has changed since the last call. The answer may be yes although no ref moved, but never
+//! no although one did: a change at the very moment of a look makes the next call look again. Implements K55
+//! (what watching costs).
 
 use crate::store::repository::Repository;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Within this time of a change the next one may carry the same date.
+/// Two changes within this time may have the same time stamp.
 const UNSETTLED: Duration = Duration::from_millis(50);
-/// Folders below others are followed this deep, and this many of them: refs need no more.
+/// How deep folders in folders are followed: refs need no more.
 const DEPTH_MAX: usize = 64;
+/// How many folders are followed.
 const FOLDERS_MAX: usize = 100_000;
 
-/// What a file or folder looks like from outside: inode, length, seconds and nanoseconds of its last change.
+/// What `stat` says of a file or folder: inode, length, seconds and nanoseconds of its last modification;
+/// `None` where it is missing.
 type Face = Option<(u64, u64, i64, i64)>;
 
 /// Files and folders that change when a ref moves.
@@ -28,8 +31,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches the refs of a repository below these folders of it, such as `refs/heads`, and whatever else is named
-    /// below its Git directory.
+    /// Watches the refs of a repository in `places` such as `refs/heads`, and any other files or folders that
+    /// `places` names below its Git directory.
     pub(crate) fn new(repo: &Repository, places: &[&str]) -> Self {
         let common = &repo.common_dir;
         let refs = match repo.reftable {
@@ -44,7 +47,7 @@ impl Watch {
         watch
     }
 
-    /// True where something may have moved since this was asked last, or since the watch began.
+    /// True where a ref may have moved since the last call, or since the watch began.
     pub(crate) fn has_moved(&mut self) -> bool {
         let is_same = |(path, face): &(PathBuf, Face)| face_of(path) == *face;
         if !self.unsettled && self.faces.iter().all(is_same) {
@@ -58,7 +61,8 @@ impl Watch {
         self.faces.clear();
         let mut folders: Vec<(PathBuf, usize)> = self.roots.iter().map(|root| (root.clone(), 0)).collect();
         while let Some((path, depth)) = folders.pop() {
-            // Its face first: what changes while it is read is seen next time.
+            // The face is taken before the folder is read, so that a change meanwhile is seen by the next
+            // call.
             let face = face_of(&path);
             if face.is_some() && depth < DEPTH_MAX && self.faces.len() < FOLDERS_MAX {
                 folders.extend(folders_in(&path).map(|folder| (folder, depth + 1)));
@@ -78,7 +82,8 @@ fn face_of(path: &Path) -> Face {
     path.symlink_metadata().ok().map(|meta| (meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))
 }
 
-/// True where it changed a moment ago, by a clock that may be another machine's: then a date ahead is as good as old.
+/// True where a file changed a moment ago. The time stamp may come from another machine's clock: one that
+/// lies ahead of this clock counts as old.
 fn is_fresh((_, _, seconds, nanos): (u64, u64, i64, i64)) -> bool {
     let (Ok(seconds), Ok(nanos)) = (u64::try_from(seconds), u32::try_from(nanos)) else { return false };
     let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);

@@ -1,8 +1,8 @@
-//! What Git LFS keeps beside Git: a remote's readers need it before they see the commit that points to it.
+//! Sends the objects that Git LFS keeps beside Git before the commits whose files point to them.
 //!
-//! A push of ours runs no hook, and the one of Git LFS is a `pre-push` hook; so whatever new commits point
-//! to is sent by `git lfs push` first, by its ids. Nothing is started where this repository keeps no such
-//! objects. Implements K12 (its last sentence).
+//! Other clones of the remote need these objects as soon as they see the commits. Git LFS sends them from its
+//! `pre-push` hook, but our pushes run no hook. So `git lfs push` sends them first, by their ids. Nothing is
+//! started where this repository keeps no such objects. Implements K12 (its last sentence).
 
 use super::network::Remote;
 use crate::protocol::id::ObjectId;
@@ -15,10 +15,11 @@ use std::time::Duration;
 const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
 /// A pointer is smaller than this many bytes.
 const POINTER_MAX: usize = 1024;
-/// Ids in one call: the arguments of one child are limited.
+/// Most ids in one call, as the arguments of a child process are limited.
 const CALL_MAX: usize = 500;
 
-/// Sends what the commits that this remote was not known to have point to, within `patience` a call.
+/// Sends the LFS objects of `new` and its ancestors that this remote is not known to have. Each call of Git
+/// LFS may take as long as `patience`.
 pub(crate) fn send(remote: &Remote, new: ObjectId, patience: Duration) -> Result<(), StoreError> {
     if !remote.git.common_dir.join("lfs/objects").is_dir() {
         return Ok(());
@@ -34,7 +35,7 @@ pub(crate) fn send(remote: &Remote, new: ObjectId, patience: Duration) -> Result
     Ok(())
 }
 
-/// The ids of what all files that these commits add or change point to.
+/// Returns the ids of the LFS objects to which the files point that these commits add or change.
 fn pointers(remote: &Remote, new: ObjectId) -> Result<BTreeSet<String>, StoreError> {
     let known = format!("--glob={}*", remote.tracking());
     let theirs = format!("--remotes={}", remote.name);
@@ -52,7 +53,7 @@ fn pointers(remote: &Remote, new: ObjectId) -> Result<BTreeSet<String>, StoreErr
     let small = small_blobs(remote, &blobs)?;
     let output = remote.git.here().verb("cat-file").args(["--batch"]).stdin(small.join(&b'\n')).ok()?;
     let ids = output.split(|b| *b == b'\n').collect::<Vec<_>>();
-    // A pointer's lines come in order after its first: the id is the one that says so.
+    // After the first line of a pointer its other lines are sorted, so the id is within the next two.
     Ok(ids
         .windows(3)
         .filter(|lines| [lines[0], b"\n"].concat() == POINTER)
@@ -62,7 +63,7 @@ fn pointers(remote: &Remote, new: ObjectId) -> Result<BTreeSet<String>, StoreErr
         .collect())
 }
 
-/// Those of them that are small enough to be pointers.
+/// Returns those blobs that are small enough to be pointers.
 fn small_blobs(remote: &Remote, blobs: &BTreeSet<&[u8]>) -> Result<Vec<Vec<u8>>, StoreError> {
     let asked: Vec<u8> = blobs.iter().flat_map(|id| [id, &b"\n"[..]].concat()).collect();
     let command = remote.git.here().verb("cat-file").args(["--batch-check=%(objectname) %(objectsize)"]);

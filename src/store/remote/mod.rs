@@ -1,9 +1,10 @@
 //! A remote's branches as a store: the push is the swap.
 //!
-//! `refs/heads/` is the remote's, as it is now ([`Store::tip`] asks) or as it was when last heard of
-//! ([`Store::known_tip`]), and so are the refs that all machines share ([`shared`]). Objects, and other refs of the
-//! runner's own, are the local repository's; no local branch is read or moved. What this store was told by its own calls it knows without asking again.
-//! Implements K12, K30, and K11 and K31 (the attempt and the reading again).
+//! `refs/heads/` is the remote's, as it is now ([`Store::tip`] asks) or as it was when it was last read
+//! ([`Store::known_tip`]), and so are the refs that all machines share ([`shared`]). Objects, and other refs
+//! of the runner's own, are the local repository's; no local branch is read or moved. What this store has
+//! learned from its own calls it knows without asking again. Implements K12, K30, and K11 and K31 (the
+//! attempt and the reading again).
 
 pub(crate) mod lfs;
 pub(crate) mod network;
@@ -30,12 +31,12 @@ use std::time::{Duration, Instant};
 
 /// Longest network call where no patience was set.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Longest push by hand: the user who waits for it can end it.
+/// Longest push by hand. It may be long, as the user who waits for it can end it.
 const PUSH_MAX: Duration = Duration::from_secs(3600);
-/// How often a head is asked for that was moved away before its objects were here.
+/// How often a head is asked for, where it is moved again each time before its objects are fetched.
 const TRIES: usize = 4;
 
-/// How many branches are fetched at once, without asking first what they hold.
+/// Up to this many branches are all fetched, without asking first what they hold.
 const FEW: usize = 16;
 
 /// A remote's branches over a local store.
@@ -46,14 +47,14 @@ pub(crate) struct RemoteStore {
     /// Commits that this store wrote, and that no push has offered to the remote yet.
     unsent: RefCell<HashSet<ObjectId>>,
     news: Arc<News>,
-    /// How long a call may take; `None`: not set.
+    /// How long a call may take; `None` where that was not set.
     patience: Cell<Option<Duration>>,
-    /// Does not use the network: what was last heard counts.
+    /// True where the network is not used: then the last known values count.
     offline: bool,
 }
 
 impl RemoteStore {
-    /// The branches of a configured remote; objects and own refs go to `local`.
+    /// Opens the branches of a configured remote; objects and the runner's own refs go to `local`.
     ///
     /// # Errors
     /// [`RemoteFailure::NotConfigured`] where the repository's configuration has no such remote.
@@ -77,12 +78,12 @@ impl RemoteStore {
         Ok(Self { local, remote, known, unsent, news, patience: Cell::new(None), offline: false })
     }
 
-    /// The same store without the network.
+    /// Returns this store, but such that it does not use the network.
     pub(crate) fn offline(self) -> Self {
         Self { offline: true, ..self }
     }
 
-    /// What our own ref says that a branch held at the last fetch.
+    /// Returns what a branch held at the last fetch, as our own ref for it says.
     fn tracked(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         self.local.tip(&self.tracking(name))
     }
@@ -91,7 +92,8 @@ impl RemoteStore {
         RefName::new([self.remote.tracking().as_bytes(), name.short()].concat())
     }
 
-    /// What was learned of branches, and of what holds them, is older than what a fetch brought.
+    /// Forgets what was learned of branches, and of the refs that hold them: a fetch has just brought newer
+    /// values.
     fn forget_heads(&self) {
         let is_of_heads = |name: &RefName| is_branch(name) || shared::comes_with_heads(name.as_bytes());
         self.known.borrow_mut().retain(|name, _| !is_of_heads(name));
@@ -105,7 +107,7 @@ impl RemoteStore {
         self.known.borrow_mut().insert(name.clone(), tip);
     }
 
-    /// What a branch holds there now. The answer is about all of them.
+    /// Asks the remote what a branch holds now, and notes the answer as news, since it is about all branches.
     fn ask(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         let asked = Instant::now();
         let tips = self.remote.ask_all(self.patience())?;
@@ -114,8 +116,9 @@ impl RemoteStore {
         Ok(tip)
     }
 
-    /// [`RemoteStore::ask`]. A remote that can't read its refs for a moment lists none, and calls that success: it is
-    /// asked again.
+    /// Asks what a branch holds as [`RemoteStore::ask`] does, and once more where a known branch is missing
+    /// from the answer: a remote that can't read its refs for a moment lists none of them, and reports
+    /// success.
     fn ask_surely(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         match self.ask(name)? {
             None if self.known_tip(name)?.is_some() => self.ask(name),
@@ -123,8 +126,9 @@ impl RemoteStore {
         }
     }
 
-    /// What became of a new commit that the remote refused. That a branch can't be there is seen in what it has, and
-    /// where it is a path a lock is seen; all else looks like a no, and trying again finds out (K11).
+    /// Returns why the remote refused a new commit. The remote's branches show where a name is in the way of
+    /// the branch, and where the remote is a path, a lock there can be seen. Everything else looks like a
+    /// refusal by the remote, and further tries show whether it is one (K11).
     fn refused(&self, name: &RefName, expected: Expected, said: String) -> StoreError {
         let tips = match expected {
             Expected::Missing => self.remote.ask_all(self.patience()).unwrap_or_default(),
@@ -141,13 +145,13 @@ impl RemoteStore {
         StoreError::Remote { remote: self.remote.name.clone(), what: "push to", failure, message }
     }
 
-    /// True where a lock in a remote that is a path keeps the branch from being moved.
+    /// True where the remote is a path, and a lock there keeps the branch from being moved.
     fn is_locked(&self, name: &RefName) -> bool {
         let at = self.remote.path.as_deref().and_then(locks::git_dir_at);
         at.is_some_and(|git_dir| locks::is_ref_locked(&git_dir, name))
     }
 
-    /// Hears what all branches hold now. Without an answer the next push finds out.
+    /// Asks what all branches hold now, and notes the answer. Without one the next push finds out.
     fn hear_news(&self) {
         let asked = Instant::now();
         match self.remote.ask_all(self.patience()) {
@@ -160,7 +164,8 @@ impl RemoteStore {
         self.local.read_commit(id).is_ok()
     }
 
-    /// The error of a fetch, or the ref that has the name of a folder that the fetch writes to: no try mends that.
+    /// Returns the error of a fetch. Where a local ref has the name of a folder that the fetch writes to,
+    /// that is the error instead: no further try can succeed.
     fn in_the_way(&self, error: StoreError) -> StoreError {
         if !matches!(error, StoreError::Remote { failure: RemoteFailure::Busy, .. }) {
             return error;
@@ -170,7 +175,7 @@ impl RemoteStore {
         found.map_or(error, |(other, name)| StoreError::NameConflict { name, other })
     }
 
-    /// Back from our names of a remote's branches to its own.
+    /// Returns the branch whose last known value the ref `tracking` records.
     fn branch_of(&self, tracking: &RefName) -> RefName {
         let prefix = self.remote.tracking();
         RefName::branch(tracking.as_bytes().strip_prefix(prefix.as_bytes()).unwrap_or_default())
@@ -220,7 +225,8 @@ pub(crate) fn push_branch(
         verdict = compare_and_swap(&store, branch, expected, new, by, "");
     }
     match verdict {
-        // It may have all of it, and move when this side has stopped listening: that it did not move yet says nothing.
+        // The remote may have received everything, and move its branch after this side has stopped listening.
+        // So it says nothing that the branch has not moved yet.
         Err(StoreError::Remote { failure, message, .. })
             if failure.may_pass() && failure != RemoteFailure::Busy =>
         {
@@ -251,7 +257,7 @@ impl Store for RemoteStore {
             if !here {
                 match self.remote.fetch_objects(name, self.patience.get()) {
                     Ok(()) => {}
-                    // Deleted between the two calls: asking again says so.
+                    // The branch was moved or deleted between the two calls, which the second answer shows.
                     Err(_) if self.ask(name)? != tip => continue,
                     Err(error) => return Err(error),
                 }
@@ -314,21 +320,22 @@ impl Store for RemoteStore {
         let all_at_once = || self.refresh().map(|()| Vec::new());
         let theirs = self.local.scan(&format!("refs/remotes/{}/", self.remote.name))?.len();
         let tracked: HashMap<_, _> = self.local.scan(&self.remote.tracking())?.into_iter().collect();
-        // Who comes again looks at all that was passed over.
+        // A later round fetches everything, so that it looks at all that the first one passed over.
         let again = self.news.begin_round();
         if again || self.offline || tracked.len().max(theirs) <= FEW {
             return all_at_once();
         }
         let asked = Instant::now();
         let Ok(tips) = self.remote.hear_all() else { return all_at_once() };
-        // A fetch forgets what is gone, and finds out whether a remote that lists nothing means it.
+        // A fetch forgets branches that are gone, and finds out whether a remote that lists none of them
+        // really has none.
         if tracked.keys().any(|name| !tips.contains_key(&self.branch_of(name))) {
             return all_at_once();
         }
         let not_here = |(name, tip): &(&RefName, &ObjectId)| tracked.get(&self.tracking(name)) != Some(*tip);
         let unread: Vec<_> = tips.iter().filter(not_here).map(|(name, tip)| (name.clone(), *tip)).collect();
         if unread.is_empty() {
-            // No fetch of heads follows that would bring what holds them.
+            // No fetch of heads follows that would also bring the refs that hold branches.
             self.bring(&shared::HOLDING)?;
         }
         self.forget_heads();
@@ -338,7 +345,7 @@ impl Store for RemoteStore {
     }
 
     fn fetch_heads(&self, names: &[RefName]) -> Result<(), StoreError> {
-        // One that is gone fails the fetch of all.
+        // One branch that is gone fails the fetch of all these branches.
         if self.remote.fetch_some(names, self.keeps_any(&shared::HOLDING)?).is_err() {
             return self.refresh();
         }
@@ -365,7 +372,8 @@ impl Store for RemoteStore {
     }
 
     fn bare_tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
-        // One of the others brings little: its commit is needed where the swap is judged.
+        // A ref other than a branch is read as a whole: it brings few objects, and its commit is needed where
+        // the swap is judged.
         if self.offline || !is_branch(name) { self.tip(name) } else { self.ask_surely(name) }
     }
 

@@ -1,9 +1,10 @@
 //! The network calls of remote mode, by the `git` binary: credentials, SSH and proxies are the user's own.
 //!
-//! Heads are fetched into a folder of refs of our own (a fetch of the user's moves other refs), and nothing
-//! else is written. A push names the old value; its porcelain line and exit status are the answer of one
-//! attempt. What a failure without such a word is called comes of its text, which a remote may choose: it is for
-//! people, and nothing hangs on it. Implements K12, K30.
+//! Heads are fetched into a folder of our own refs, apart from those that the user's own fetches move, and
+//! nothing else is written. A push names the old value; its porcelain line and its exit status are the answer
+//! of one attempt. A failure without such an answer is named after its text, which a remote may choose: the
+//! name is for people, and no decision depends on it, except that a remote which can't move several refs as
+//! one is not tried again. Implements K12, K30.
 
 use super::porcelain::{Word, word};
 use super::shared;
@@ -19,15 +20,16 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Longest fetch: the first one of a large repository.
+/// Longest time for a fetch: the first one of a large repository may need it.
 const FETCH_MAX: Duration = Duration::from_secs(1800);
 
-/// Between tries of a fetch that met another one.
+/// Pauses between the tries of a fetch that collided with another one.
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_millis(200), Duration::from_millis(400)];
 
-/// Between tries while a lock stands that will soon be old enough to be removed, and how long in all.
+/// Pause between later tries, while a lock exists that will soon be old enough to be removed.
 const LAST_PAUSE: Duration = Duration::from_secs(1);
+/// How long in all a fetch is tried again.
 const LONGEST: Duration = Duration::from_secs(15);
 
 /// One remote of one repository.
@@ -35,52 +37,55 @@ const LONGEST: Duration = Duration::from_secs(15);
 pub(crate) struct Remote {
     pub(crate) git: RepoGit,
     pub(crate) name: String,
-    /// Where relative addresses begin.
+    /// The folder to which relative addresses are relative.
     pub(crate) home: PathBuf,
-    /// Where it is a path: who receives a push runs on this machine, started by the push itself. It is no more ours
-    /// to end than a server's: a signal between the making of its lock and its knowing of it leaves that lock.
+    /// The remote's path, where its address is one. The process that receives a push then runs on this
+    /// machine, started by the push itself. We must not end it, just as we can't end a server's: a signal
+    /// after it has created its lock, and before it has noted that it did, leaves that lock behind.
     pub(crate) path: Option<PathBuf>,
 }
 
-/// What a fetch brings here, and forgets where it is gone.
+/// What a fetch brings, and forgets where it is gone from the remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heads {
-    /// Every branch, and the pauses.
+    /// Every branch, and the pauses and flows that hold branches.
     All,
-    /// That, and all else that machines share.
+    /// Every branch, and every ref that all machines share.
     Everything,
-    /// Some branches, and the pauses.
+    /// Some branches, and the pauses and flows that hold branches.
     Some,
-    /// Refs that all machines share.
+    /// Some of the refs that all machines share.
     Shared,
 }
 
-/// What a push answered for its refs.
+/// The answer of a push about its refs.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
     /// The remote said that all of them moved.
     Done,
     /// Git or the remote saw another value than the expected one.
     Stale,
-    /// The remote heard us and did not take it; what was said. A lock, a full disk and a hook sound alike.
+    /// The remote received the push and refused it, for this reason. A lock, a full disk and a hook sound
+    /// alike.
     Refused(String),
-    /// No such word.
+    /// The push failed, and gave none of these answers.
     Failed(RemoteFailure, String),
 }
 
-/// The folder of refs that hold what was last heard of a remote's branches.
+/// Returns the folder of refs that record what a remote's branches held when they were last fetched.
 pub(crate) fn tracking(remote: &str) -> String {
     format!("refs/aynig/remote/{remote}/")
 }
 
 impl Remote {
-    /// [`tracking`] of this one.
+    /// Returns the [`tracking`] folder of this remote.
     pub(crate) fn tracking(&self) -> String {
         tracking(&self.name)
     }
 
-    /// What is heard of a remote may be lost again, but not half: a ref or an object that is empty after a
-    /// power loss would fail every fetch from then on.
+    /// Returns a `git` command for a network call, which syncs what it writes where durable. A power loss may
+    /// undo a fetch, but must not leave half of it: a ref or an object that is empty would fail every later
+    /// fetch.
     pub(crate) fn command(&self) -> GitCommand {
         self.git.here().durable(self.git.durable).foreground().in_dir(&self.home)
     }
@@ -108,14 +113,16 @@ impl Remote {
             "--no-auto-maintenance",
             "--no-recurse-submodules",
             "--no-show-forced-updates",
-            // The user's own tracking refs are the user's to move.
+            // Without this Git would move the user's own tracking refs too.
             "--refmap=",
         ]);
         if forget {
-            // Of what the refspecs name alone: a branch that is gone and was named fails the fetch.
+            // This prunes only below the refspecs. A branch that is named in full and is gone still fails the
+            // fetch.
             command = command.args(["--prune"]);
         }
-        // Of these branches nothing is known yet that a stop would leave half done.
+        // No work on these branches has begun that a stop could leave half done: the first signal ends the
+        // fetch.
         command = command.only_asks(heads.is_some());
         let ours = MayLock::refs(&self.git.common_dir, [self.git.common_dir.join("refs/aynig")]);
         command = command.may_lock(ours);
@@ -126,8 +133,8 @@ impl Remote {
             if let StoreError::Remote { failure, .. } = &mut error
                 && !output.late
             {
-                // What fails on the way there, or there, is fatal to Git (128). Refs of ours that could not be moved
-                // once all had arrived are not.
+                // A failure of the connection or at the remote is fatal to Git (128). A failure to move our
+                // own refs once everything has arrived is not (1).
                 *failure = match output.status.code() {
                     Some(1) => RemoteFailure::Busy,
                     _ => *failure,
@@ -143,8 +150,8 @@ impl Remote {
         if self.git.durable && reftable { crate::store::sync_tables(&self.git.common_dir) } else { Ok(()) }
     }
 
-    /// Fetches all branches, and forgets those that are gone. Of many processes that ask at once few do: a fetch that
-    /// began after a process asked answers that one too.
+    /// Fetches all branches, and forgets those that are gone. Of many processes that ask at once only a few
+    /// fetch: a fetch that began after a process asked answers that process too.
     pub(crate) fn fetch_all(&self) -> Result<(), StoreError> {
         let specs: Vec<OsString> = std::iter::once(self.heads()).chain(self.holding()).collect();
         self.fetch_heads(&specs, Heads::All, true, None)
@@ -157,13 +164,14 @@ impl Remote {
         self.fetch_heads(&specs, Heads::Everything, true, None)
     }
 
-    /// What brings all branches.
+    /// Returns the refspec that fetches all branches.
     fn heads(&self) -> OsString {
         format!("+refs/heads/*:{}*", self.tracking()).into()
     }
 
-    /// Fetches the shared refs whose names begin so. With `forget`, those that are gone are forgotten; for that Git reads
-    /// every ref that is here, which takes longer than all else where there are many.
+    /// Fetches the shared refs whose names begin with one of `prefixes`. With `forget`, those that are gone
+    /// from the remote are forgotten; for that Git reads every local ref, which takes longer than all the
+    /// rest where there are many.
     pub(crate) fn fetch_shared(
         &self,
         prefixes: &[&[u8]],
@@ -174,8 +182,8 @@ impl Remote {
         self.fetch_heads(&specs, Heads::Shared, forget, patience)
     }
 
-    /// Fetches these branches, and what holds branches, of which `forget` is said as in [`Remote::fetch_shared`]. Fails
-    /// where one of the branches is gone.
+    /// Fetches these branches, and the pauses and flows that hold branches; `forget` concerns the latter, as
+    /// in [`Remote::fetch_shared`]. Fails where one of the branches is gone.
     pub(crate) fn fetch_some(&self, names: &[RefName], forget: bool) -> Result<(), StoreError> {
         let tracking = self.tracking();
         let spec = |name: &RefName| {
@@ -185,7 +193,7 @@ impl Remote {
         self.fetch_heads(&specs, Heads::Some, forget, None)
     }
 
-    /// What brings what holds branches with them.
+    /// Returns the refspecs that fetch what holds branches, as every fetch of branches does.
     fn holding(&self) -> impl Iterator<Item = OsString> + '_ {
         shared::HOLDING.iter().map(|prefix| shared::refspec(self, prefix))
     }
@@ -203,10 +211,10 @@ impl Remote {
             let fetch = || self.fetch(specs, Some(heads), forget, patience);
             let turn = || asked.wait(&|| self.git.git.stopped());
             let fetched = match heads {
-                // What another process fetches of branches is no answer.
+                // Another process's fetch of branches is no answer: it brings other refs.
                 Heads::Shared => fetch(),
                 Heads::All | Heads::Everything => match turn() {
-                    // What another process fetches of all else is no answer.
+                    // The other process's fetch need not have brought more than the branches.
                     Flight::Answered if heads == Heads::Everything => fetch(),
                     Flight::Answered => return Ok(()),
                     Flight::Leads(mut lead) => {
@@ -224,8 +232,8 @@ impl Remote {
             if !matches!(fetched, Err(StoreError::Remote { failure: RemoteFailure::Busy, .. })) {
                 return fetched;
             }
-            // A process without the lock fetches too, and Git fails one of the two; or it is what a killed child
-            // of ours left, which can soon be removed.
+            // Either a process without the lock fetches too, and Git fails one of the two, or a killed child
+            // of ours left a lock, which can soon be removed.
             let swept = children::sweep(&self.git.common_dir);
             match pauses.next() {
                 Some(pause) => std::thread::sleep(pause),
@@ -237,23 +245,24 @@ impl Remote {
         }
     }
 
-    /// Fetches one ref's objects, without a ref of ours; within `patience` where a lease depends on it.
+    /// Fetches one ref's objects without writing a ref; within `patience` where a lease depends on it.
     pub(crate) fn fetch_objects(&self, name: &RefName, patience: Option<Duration>) -> Result<(), StoreError> {
         self.fetch(&[OsStr::from_bytes(name.as_bytes()).to_owned()], None, false, patience)
     }
 
-    /// Fetches one ref into the same name here.
+    /// Fetches one ref into the local ref of the same name.
     pub(crate) fn fetch_same(&self, name: &RefName) -> Result<(), StoreError> {
         let spec = [b"+", name.as_bytes(), b":", name.as_bytes()].concat();
         self.fetch(&[OsString::from_vec(spec)], None, false, None)
     }
 
-    /// What all branches hold there now, before anything is done about one of them.
+    /// Asks the remote what all branches hold now, before any work on one of them: the first signal ends the
+    /// call.
     pub(crate) fn hear_all(&self) -> Result<HashMap<RefName, ObjectId>, StoreError> {
         self.list(self.command().only_asks(true).within(FETCH_MAX))
     }
 
-    /// What all branches hold there now.
+    /// Asks the remote what all branches hold now.
     pub(crate) fn ask_all(&self, patience: Duration) -> Result<HashMap<RefName, ObjectId>, StoreError> {
         self.list(self.command().within(patience))
     }
@@ -281,7 +290,7 @@ impl Remote {
         }
     }
 
-    /// What a ref holds there now.
+    /// Asks the remote what a ref holds now; `None` where it does not exist there.
     pub(crate) fn ask(&self, name: &RefName, patience: Duration) -> Result<Option<ObjectId>, StoreError> {
         let args =
             [OsStr::new("--end-of-options"), OsStr::new(&self.name), OsStr::from_bytes(name.as_bytes())];
@@ -289,7 +298,7 @@ impl Remote {
         if !output.status.success() {
             return Err(self.failed("ask", &output));
         }
-        // The name is a pattern to Git: it matches the end of longer ones too.
+        // Git takes the name for a pattern, which matches the end of longer names too.
         let line = output.stdout.split(|b| *b == b'\n').find_map(|line| {
             let tab = line.iter().position(|b| *b == b'\t')?;
             (&line[tab + 1..] == name.as_bytes()).then_some(&line[..tab])
@@ -297,7 +306,7 @@ impl Remote {
         line.map(ObjectId::from_hex).transpose().map_err(|_| self.nonsense())
     }
 
-    /// One attempt to move refs there, all or none.
+    /// Makes one attempt to move refs of the remote, all or none.
     pub(crate) fn push(&self, changes: &[RefChange], patience: Duration) -> Result<Pushed, StoreError> {
         self.may_push()?;
         let (mut options, mut specs) = (Vec::new(), Vec::new());
@@ -308,7 +317,7 @@ impl Remote {
             let full = name.as_bytes();
             let old = match expected {
                 Expected::At(id) => id.to_string(),
-                // Empty: it must not exist.
+                // An empty value says that the ref must not exist.
                 Expected::Missing => String::new(),
             };
             let lease = [b"--force-with-lease=", full, b":", old.as_bytes()].concat();
@@ -324,12 +333,13 @@ impl Remote {
         }
         let output = self.push_command(&options, &specs, patience).output()?;
         let answer = answer(&output, changes);
-        // It moved a ref here too. What arrived has arrived, whatever the disk here says.
+        // The push moved a local tracking ref too. A failure to sync that is ignored, as it changes nothing
+        // about what has arrived at the remote.
         let _ = self.sync_tables();
         Ok(answer)
     }
 
-    /// Puts a ref of the runner's own there, whatever is there.
+    /// Sets one of the runner's own refs on the remote, whatever it holds there.
     pub(crate) fn put(&self, name: &RefName, new: ObjectId, patience: Duration) -> Result<(), StoreError> {
         self.may_push()?;
         super::lfs::send(self, new, patience)?;
@@ -343,7 +353,7 @@ impl Remote {
     }
 
     fn push_command(&self, options: &[OsString], specs: &[OsString], patience: Duration) -> GitCommand {
-        // Git moves the user's tracking ref along.
+        // Git moves the user's tracking ref as well, and takes its lock for that.
         let common = &self.git.common_dir;
         let tracking = common.join("refs/remotes").join(&self.name);
         self.command()
@@ -360,17 +370,17 @@ impl Remote {
     }
 }
 
-/// What an attempt answered: that all moved only where the line of each says so.
+/// Judges the output of a push: all refs have moved only where the line of each one says so.
 fn answer(output: &GitOutput, changes: &[RefChange]) -> Pushed {
     let mut all = Pushed::Done;
     for change in changes {
         let word = word(&output.stdout, output.status.success(), change.name.as_bytes());
         match (word, change.new) {
             (Word::Moved, Some(_)) | (Word::Gone, None) => {}
-            // Git compares no lease of a ref that holds the new value. Of a branch that is asked for (K11); any other is
-            // as it was to be.
+            // Git compares no lease where the ref already holds the new value. A branch is then read again
+            // (K11); any other ref is as it was meant to be.
             (Word::Same, Some(_)) if shared::is_shared(change.name.as_bytes()) => {}
-            // One that was seen elsewhere is why the others were not sent.
+            // A ref that held another value than expected is the reason why the others were not sent.
             (Word::Rejected, _) => return Pushed::Stale,
             (Word::Refused(summary), _) => {
                 let reason =
@@ -402,12 +412,12 @@ fn has(text: &[u8], words: &[&str]) -> bool {
     words.iter().any(|word| text.contains(word))
 }
 
-/// True where a push failed because what has to move as one was not taken.
+/// True where a push failed because the remote can't move several refs as one.
 pub(crate) fn refuses_atomic(output: &GitOutput) -> bool {
     colour(&output.said) == RemoteFailure::NotAtomic
 }
 
-/// What a failure without a verdict is called, to people. Git gives one exit status to all of them.
+/// Names a failure without a verdict after its text, as Git has one exit status for all of them.
 fn colour(said: &[u8]) -> RemoteFailure {
     let denied = [
         "authentication failed",
@@ -441,7 +451,7 @@ fn colour(said: &[u8]) -> RemoteFailure {
     if has(said, &["does not support --atomic"]) {
         return RemoteFailure::NotAtomic;
     }
-    // A key that is refused is reported with both: the reason comes first.
+    // A refused key is reported with words of both lists, and being denied is the reason.
     if has(said, &denied) {
         RemoteFailure::Denied
     } else if has(said, &gone) {
@@ -479,7 +489,7 @@ mod tests {
         assert!(matches!(read(0, "To /r\n \t1a:refs/heads/xy\t1a..2b\nDone\n"), Pushed::Failed(..)));
         assert!(matches!(read(0, "To /r\n=\t1a:refs/heads/x\t[up to date]\nDone\n"), Pushed::Failed(..)));
         assert_eq!(read(1, "To /r\n!\t1a:refs/heads/x\t[rejected] (stale info)\n"), Pushed::Stale);
-        // Whatever it says, in whatever language.
+        // Whatever the reason in parentheses says, and in whatever language.
         for why in ["pre-receive hook declined", "failed to update ref", "gesperrt", ""] {
             let refused = read(1, &format!("!\t1a:refs/heads/x\t[remote rejected] ({why})\n"));
             assert!(matches!(refused, Pushed::Refused(_)), "{refused:?}");

@@ -1,27 +1,30 @@
 //! Reads what `git push --porcelain` answers about one ref: `<flag> TAB <from>:<to> TAB <summary>`.
 //!
-//! Pure and total: any bytes are an answer. That the ref moved is believed only where its own line says so and
-//! Git ended well; a line about another ref, even one whose name ends the same, says nothing. The file uses
-//! nothing of ours, so that `fuzz/` reads these very lines. Implements K12.
+//! The function is pure and total: any bytes are an answer. A ref counts as moved only where its own line
+//! says so and Git exited with status 0; a line about another ref, even one whose name has the same ending,
+//! says nothing. This file uses no other module of ours, so that `fuzz/` can include it as it is. Implements
+//! K12.
 
-/// What an answer says about the ref.
+/// What Git's output says about the ref.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Word<'a> {
-    /// It moved, and Git ended well.
+    /// The ref moved, and Git exited with status 0.
     Moved,
-    /// It is gone, and Git ended well.
+    /// The ref was deleted, and Git exited with status 0.
     Gone,
-    /// It held already what it was to hold, whatever was expected, and Git ended well.
+    /// The ref held the new value already, whatever value was expected, and Git exited with status 0.
     Same,
     /// Git itself saw another value than the expected one.
     Rejected,
-    /// The other side heard of it and did not take it; what it says. Which side that was is Git's own word here.
+    /// The remote received the change and refused it, for the reason in this summary. That it was the remote
+    /// is the local Git's own statement.
     Refused(&'a [u8]),
-    /// Nothing that decides anything.
+    /// The output says nothing that decides anything.
     Nothing,
 }
 
-/// The word about the ref of this full name in what Git wrote; `well`: Git ended with status 0.
+/// Finds what Git's output says about the ref of this full name. `well` is true where Git exited with status
+/// 0.
 pub(crate) fn word<'a>(stdout: &'a [u8], well: bool, full: &[u8]) -> Word<'a> {
     let line = stdout.split(|b| *b == b'\n').find_map(|line| {
         let mut fields = line.splitn(3, |b| *b == b'\t');

@@ -1,9 +1,11 @@
-//! What all machines share beside the branches: messages, those that were heard, questions, pauses.
+//! The refs that all machines share beside the branches: messages, messages that were delivered, questions,
+//! pauses, flows, what turns left, and templates.
 //!
-//! These refs are the remote's own, below the same names as in a repository that has no remote. What was last heard
-//! of them is kept below `refs/aynig/shared/<remote>/`: pauses and flows come with every fetch of branches, so that reading them
-//! costs nothing; the others are fetched when they are read, by one listing of just these names. Moved they are as branches are, by a push that names each old value; several by one that is atomic.
-//! Implements K12 (several refs), K30 (what is heard).
+//! These refs are the remote's own, with the same names as in a repository that has no remote. What was last
+//! fetched of them is kept below `refs/aynig/shared/<remote>/`. Pauses and flows come with every fetch of
+//! branches, so that reading them costs nothing; the others are fetched when they are read, by one listing of
+//! just these names. They are moved as branches are, by a push that names each old value; several are moved
+//! by one atomic push. Implements K12 (several refs), K30 (what is heard).
 
 use super::network::{Pushed, Remote};
 use super::{RemoteStore, is_branch};
@@ -14,26 +16,26 @@ use crate::store::{Expected, RefChange, RefName, Scan, Store, StoreError};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-/// The folder of refs that all machines share.
+/// The folder in which all refs of this program are.
 const OWN: &[u8] = b"refs/aynig/";
 
-/// What the names of refs that all machines share begin with.
+/// The prefixes of the names of refs that all machines share.
 pub(super) const ALL: [&[u8]; 7] = [INBOX, HEARD_REFS, ASKED, PAUSED, FLOWS, TURNS, TEMPLATES];
 
-/// True for the names of refs that all machines share.
+/// True for the name of a ref that all machines share.
 pub(crate) fn is_shared(name: &[u8]) -> bool {
     ALL.iter().any(|folder| name.starts_with(folder))
 }
 
-/// What holds branches: heard with the branches themselves.
+/// The prefixes of the refs that hold branches: these are fetched together with the branches.
 pub(super) const HOLDING: [&[u8]; 2] = [PAUSED, FLOWS];
 
-/// True for the names of refs that come with the branches.
+/// True for the name of a ref that is fetched together with the branches.
 pub(super) fn comes_with_heads(name: &[u8]) -> bool {
     HOLDING.iter().any(|folder| name.starts_with(folder))
 }
 
-/// True for refs that are a remote's, and not this repository's.
+/// True for a ref that belongs to the remote, and not to this repository.
 pub(super) fn is_there(name: &RefName) -> bool {
     is_branch(name) || is_shared(name.as_bytes())
 }
@@ -43,27 +45,28 @@ pub(super) fn kept(remote: &str) -> String {
     format!("refs/aynig/shared/{remote}/")
 }
 
-/// What fetches all shared refs whose names begin so.
+/// Returns the refspec that fetches all shared refs whose names begin with `prefix`.
 pub(super) fn refspec(remote: &Remote, prefix: &[u8]) -> OsString {
     let below = prefix.strip_prefix(OWN).unwrap_or(prefix);
     OsString::from_vec([b"+", prefix, b"*:", kept(&remote.name).as_bytes(), below, b"*"].concat())
 }
 
 impl RemoteStore {
-    /// Where what was heard of a shared ref is kept.
+    /// Returns the local ref that records what a shared ref held when it was last fetched.
     pub(super) fn kept(&self, name: &RefName) -> RefName {
         let below = name.as_bytes().strip_prefix(OWN).unwrap_or_default();
         RefName::new([kept(&self.remote.name).as_bytes(), below].concat())
     }
 
-    /// Back from there to the name that it has on the remote.
+    /// Returns the name that a shared ref has on the remote, from the name under which it is kept.
     fn shared_of(&self, kept_as: &RefName) -> RefName {
         let prefix = kept(&self.remote.name);
         let below = kept_as.as_bytes().strip_prefix(prefix.as_bytes()).unwrap_or_default();
         RefName::new([OWN, below].concat())
     }
 
-    /// True where a ref is kept here below these folders, or of these whole names, that may be gone on the remote.
+    /// True where a ref is kept below one of these folders, or under one of these whole names: it may be gone
+    /// from the remote.
     pub(super) fn keeps_any(&self, prefixes: &[&[u8]]) -> Result<bool, StoreError> {
         for prefix in prefixes {
             let kept_as = self.kept(&RefName::new(*prefix));
@@ -72,9 +75,9 @@ impl RemoteStore {
                     let scan = self.local.scan_all(folder)?;
                     !(scan.refs.is_empty() && scan.unreadable.is_empty())
                 }
-                // A folder that can't be listed by its name may hold one.
+                // A folder whose name is not UTF-8 can't be listed, and may hold a ref.
                 Err(_) if prefix.ends_with(b"/") => true,
-                // One that can't be read is there.
+                // A ref that can't be read exists.
                 Ok(_) | Err(_) => self.local.tip(&kept_as).map_or(true, |tip| tip.is_some()),
             };
             if any {
@@ -84,7 +87,7 @@ impl RemoteStore {
         Ok(false)
     }
 
-    /// Hears what the remote has below these prefixes, whole names included.
+    /// Fetches what the remote has below these prefixes, which may be whole names. Does nothing offline.
     pub(super) fn bring(&self, prefixes: &[&[u8]]) -> Result<(), StoreError> {
         if self.offline || prefixes.is_empty() {
             return Ok(());
@@ -95,13 +98,14 @@ impl RemoteStore {
         Ok(())
     }
 
-    /// A shared ref, as the remote has it now.
+    /// Returns what a shared ref holds on the remote now.
     pub(super) fn shared_tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
         self.bring(&[name.as_bytes()])?;
         self.known_tip(name)
     }
 
-    /// The shared refs below a prefix, as the remote has them now; what holds branches as last heard of.
+    /// Returns the shared refs below a prefix as the remote has them now; those that hold branches, as they
+    /// were when the branches were last fetched.
     pub(super) fn shared_scan(&self, prefix: &str) -> Result<Scan, StoreError> {
         if !comes_with_heads(prefix.as_bytes()) {
             self.bring(&[prefix.as_bytes()])?;
@@ -109,7 +113,8 @@ impl RemoteStore {
         self.known_shared(prefix)
     }
 
-    /// The shared refs below a prefix, as last heard of, with what pushes of this store made of them since.
+    /// Returns the shared refs below a prefix as they were last fetched, with what this store's own pushes
+    /// have changed since.
     pub(super) fn known_shared(&self, prefix: &str) -> Result<Scan, StoreError> {
         let kept_as = self.kept(&RefName::new(prefix));
         let mut scan = self.local.scan_all(&String::from_utf8_lossy(kept_as.as_bytes()))?;
@@ -123,12 +128,13 @@ impl RemoteStore {
         Ok(scan)
     }
 
-    /// One attempt to move refs of the remote, by one push.
+    /// Makes one attempt to move refs of the remote, by one push.
     pub(super) fn push_all(&self, changes: &[RefChange]) -> Result<(), StoreError> {
         for change in changes.iter().filter(|change| is_branch(&change.name)) {
             self.refuse_beside(change)?;
         }
-        // A fetch makes a ref here of it before anything else is synced.
+        // All that is pushed is synced first: the next fetch makes a local ref to it before anything else is
+        // synced.
         self.local.sync()?;
         let sent: Vec<ObjectId> = changes.iter().filter_map(|change| change.new).collect();
         let unsent: Vec<ObjectId> =
@@ -163,12 +169,13 @@ impl RemoteStore {
         }
     }
 
-    /// The remote compares the old value; that the new one stands on it is ours to see to. A command's own commits may
-    /// have others below them (K29).
+    /// Refuses to move a branch to a commit that does not descend from the old value, or to delete a branch
+    /// that is no node of a flow. The remote compares the old value only. The first parent alone does not
+    /// decide, as a command's own commits may lie in between (K29).
     fn refuse_beside(&self, change: &RefChange) -> Result<(), StoreError> {
         let RefChange { name, expected, new } = change;
         let Some(new) = *new else {
-            // With its flow.
+            // A node's branch is deleted with its flow.
             if name.is_node() {
                 return Ok(());
             }
@@ -186,12 +193,13 @@ impl RemoteStore {
         Ok(())
     }
 
-    /// Of several refs that did not move, one beside the first that does not hold what it should: Git says of all of
-    /// them that they were rejected, whichever it was.
+    /// Finds out, when several refs did not move, which of those after the first does not hold the expected
+    /// value. Git reports all of them as rejected, whichever was the cause.
     fn other_that_moved(&self, changes: &[RefChange]) -> Option<StoreError> {
         let others = changes.iter().skip(1).filter(|change| is_shared(change.name.as_bytes()));
         let names: Vec<&[u8]> = others.clone().map(|change| change.name.as_bytes()).collect();
-        // Without an answer the first is read again, and its verdict is that there is none.
+        // Without an answer this finds none; the caller then reads the first ref again, and gets no verdict
+        // either.
         self.bring(&names).ok()?;
         others.into_iter().find_map(|RefChange { name, expected, .. }| {
             let found = self.known_tip(name).ok()?;

@@ -1,10 +1,11 @@
 //! Single flight for fetches: one process fetches at a time, and none fetches what another has just fetched.
 //!
-//! Git fails one of two fetches into the same refs at once, and a tick would lose its news of a branch over that lock.
-//! So `aynig/fetching` is locked around each fetch. The file says how many fetches began here, which of them was the
-//! last that ended well, and which remote that one asked. A process that waited is answered where a fetch of its
-//! remote that began after it asked has ended well. A process that waited long fetches without the lock: Git's own
-//! locks hold. [`SingleFlight::join`], then [`SingleFlight::wait`], as often as it takes. Implements K30.
+//! Of two simultaneous fetches into the same refs Git fails one at once, and a tick would miss news of a
+//! branch because of that lock. So `aynig/fetching` is locked around each fetch. The file says how many
+//! fetches have begun in this repository, which of them was the last that succeeded, and which remote that
+//! one asked. A process that waits is answered once a fetch of its remote that began after the process asked
+//! has succeeded. A process that has waited too long fetches without the lock: Git's own locks still hold.
+//! Calling sequence: [`SingleFlight::join`], then [`SingleFlight::wait`], as often as needed. Implements K30.
 
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
@@ -12,18 +13,19 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Longest wait for another process here that fetches, and how often it is looked for.
+/// Longest wait for another process of this repository that fetches.
 const LONGEST: Duration = Duration::from_secs(30);
+/// Pause between two looks at the lock.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Ledger {
-    /// How many fetches began here, ever.
+    /// How many fetches have ever begun in this repository.
     begun: u64,
-    /// Which was the last that ended well.
+    /// The number of the last fetch that succeeded.
     ended: u64,
-    /// The remote that it asked.
+    /// The remote that this fetch asked.
     remote: String,
 }
 
@@ -40,7 +42,8 @@ impl Ledger {
         Some(Self { begun, ended, remote: words.next()?.to_owned() })
     }
 
-    /// While another process may be writing: what two readings agree about.
+    /// Reads the file while another process may be writing it: returns what two readings in a row agree
+    /// about.
     fn read_unlocked(file: &File) -> Option<Self> {
         (0..8).find_map(|_| Self::read(file).filter(|ledger| Self::read(file).as_ref() == Some(ledger)))
     }
@@ -53,17 +56,18 @@ pub(crate) struct SingleFlight<'a> {
     seen: Option<Ledger>,
 }
 
-/// What came of waiting.
+/// The result of waiting.
 pub(crate) enum Flight {
-    /// A fetch of the same remote that began after this was asked for has ended well.
+    /// A fetch of the same remote that began after this process asked has succeeded.
     Answered,
-    /// This process fetches, and no other here does meanwhile.
+    /// This process fetches, and no other process of this repository does meanwhile.
     Leads(Lead),
-    /// It took too long, or the file can't be locked: this process fetches beside others.
+    /// The wait took too long or was stopped, or the file can't be locked: this process fetches beside
+    /// others.
     Alone,
 }
 
-/// The lock around one fetch; let go when it is dropped.
+/// The lock around one fetch, released when it is dropped.
 pub(crate) struct Lead {
     file: Flock<File>,
     remote: String,
@@ -71,7 +75,7 @@ pub(crate) struct Lead {
 }
 
 impl<'a> SingleFlight<'a> {
-    /// Begins to wait for news.
+    /// Notes what the file says now, before the wait for news begins.
     pub(crate) fn join(common_dir: &Path, remote: &'a str) -> Self {
         let folder = common_dir.join("aynig");
         let _ = std::fs::create_dir_all(&folder);
@@ -85,8 +89,8 @@ impl<'a> SingleFlight<'a> {
         both.is_some_and(|(then, now)| now.ended > then.begun && now.remote == self.remote)
     }
 
-    /// Waits for an answer, or for the lock. An answer is looked for while another process holds the lock too: of
-    /// many that wait, most need no lock. Gives up as soon as `stopped` says so.
+    /// Waits for an answer, or for the lock. An answer counts also while another process holds the lock, so
+    /// that most of many waiting processes need no lock. Gives up as soon as `stopped` says so.
     pub(crate) fn wait(&self, stopped: &dyn Fn() -> bool) -> Flight {
         let Some(mut file) = open(&self.path) else { return Flight::Alone };
         let until = Instant::now() + LONGEST;
@@ -97,7 +101,8 @@ impl<'a> SingleFlight<'a> {
                     if self.is_answered_by(ledger.as_ref()) {
                         return Flight::Answered;
                     }
-                    // What can't be read is begun anew, above every number that a waiting process may have seen.
+                    // A file that can't be read is begun anew, with numbers above any that a waiting process
+                    // may have seen.
                     let ledger = ledger.unwrap_or(Ledger { begun: u64::MAX / 2, ..Ledger::default() });
                     return Flight::Leads(Lead { file, remote: self.remote.to_owned(), ledger });
                 }
@@ -122,20 +127,20 @@ fn open(path: &Path) -> Option<File> {
 }
 
 impl Lead {
-    /// Says that a fetch begins.
+    /// Notes that a fetch begins.
     pub(crate) fn begin(&mut self) {
         self.ledger.begun += 1;
         self.write();
     }
 
-    /// Says that it ended well.
+    /// Notes that the fetch succeeded.
     pub(crate) fn done(&mut self) {
         self.ledger.ended = self.ledger.begun;
         self.ledger.remote.clone_from(&self.remote);
         self.write();
     }
 
-    /// Where the file can't be written no process is answered by it.
+    /// Writes the ledger. Where that fails no process is answered by this fetch.
     fn write(&self) {
         let text = format!("{} {} {}\n", self.ledger.begun, self.ledger.ended, self.ledger.remote);
         if self.file.write_all_at(text.as_bytes(), 0).is_ok() {
@@ -148,7 +153,7 @@ impl Lead {
 mod tests {
     use super::*;
 
-    /// The lock, for a process that is not answered.
+    /// Returns the lock, for a process that is not answered.
     fn lead(dir: &Path, remote: &str) -> Lead {
         match SingleFlight::join(dir, remote).wait(&|| false) {
             Flight::Leads(lead) => lead,
@@ -198,7 +203,7 @@ mod tests {
         failing.begin();
         drop(failing);
         assert!(!is_answered(&asked));
-        // Asked while it went on: it may have looked before.
+        // Asked while a fetch went on, which may have read the remote's refs before.
         let mut begun = lead(dir.path(), "origin");
         begun.begin();
         let asked = SingleFlight::join(dir.path(), "origin");

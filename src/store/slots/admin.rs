@@ -1,8 +1,8 @@
-//! The administrative folder of a slot under `worktrees/` in the Git directory.
+//! The administrative folder of a slot under `worktrees/` in the Git directory: its registration.
 //!
-//! Built aside and renamed into place, because a half-made one (an empty `commondir`) makes every Git
-//! command of the user fail. What a command left in it (sequencer state, its own configuration, refs)
-//! is removed before the next run. Implements K14.
+//! The folder is built aside and renamed into place, because an incomplete one (with an empty `commondir`,
+//! say) makes every Git command of the user fail. What a command left in it (the state of an unfinished
+//! rebase or merge, its own configuration, refs) is removed before the next run. Implements K14.
 
 use super::Slot;
 use crate::protocol::id::ObjectId;
@@ -13,16 +13,17 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What belongs in the folder; everything else is a command's. What is in `modules` goes by itself, once nothing
-/// is read from the slot any more ([`Slot::drop_modules`]).
+/// The names that belong in the folder; everything else is a command's. The content of `modules` is removed
+/// separately, once nothing is read from the slot any more ([`Slot::drop_modules`]).
 const OURS: &[&str] = &["HEAD", "commondir", "gitdir", "index", "locked", "modules", "refs", "reftable"];
 
-/// How the rest of a split index is named. It goes when the index goes that needs it: with one alone, every
-/// `git gc` and `git fsck` of the user's fails.
+/// The prefix of the names of a split index's shared parts. Such a part must stay for as long as the index
+/// that needs it: with one of the two alone, every `git gc` and `git fsck` of the user's fails.
 const SHARED_INDEX: &str = "sharedindex.";
 
 impl Slot {
-    /// Makes the slot's registration exactly what we want it to be, whatever a command did to it.
+    /// Makes the slot's registration, and the `.git` file that leads to it, exactly what they must be,
+    /// whatever a command did to them.
     pub(super) fn register(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
         std::fs::create_dir_all(&self.dir).map_err(io_error("create", &self.dir))?;
         self.clean_admin(repo, commit)?;
@@ -37,7 +38,8 @@ impl Slot {
         Ok(())
     }
 
-    /// The files of the registration, and what must be in them. HEAD is last: it makes the folder valid.
+    /// Returns the files of the registration, each with the content it must have. HEAD is the last, as it
+    /// makes the folder valid.
     fn files(&self, repo: &Repository) -> Vec<(&'static str, Vec<u8>)> {
         let gitdir = [self.dir.join(".git").as_os_str().as_bytes(), b"\n"].concat();
         let mut files = vec![
@@ -71,7 +73,8 @@ impl Slot {
             std::fs::write(&tables, b"").map_err(io_error("write", &tables))?;
         } else {
             let head = aside.join("HEAD");
-            // A commit from the first moment: Git's fsck complains of a HEAD that points at nothing.
+            // HEAD names a commit from the first moment, as `git fsck` complains about one that points at
+            // nothing.
             std::fs::write(&head, format!("{commit}\n")).map_err(io_error("write", &head))?;
         }
         for (name, content) in self.files(repo) {
@@ -95,8 +98,8 @@ impl Slot {
         }
     }
 
-    /// Takes out of the registration what is not ours, and writes what is again; a registration that is gone, or
-    /// no folder any more, is built.
+    /// Removes from the registration what is not ours, and writes our files again where they differ. A
+    /// registration that is gone, or is no folder any more, is built anew.
     fn clean_admin(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
         if self.opened_admin().is_err() {
             crate::store::remove_tree(&self.admin).map_err(io_error("remove", &self.admin))?;
@@ -123,7 +126,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Removes the rest of an index that is no longer there.
+    /// Removes the shared parts of a split index that was replaced.
     pub(super) fn drop_shared_index(&self) {
         let entries = std::fs::read_dir(&self.admin).into_iter().flatten().flatten();
         for entry in entries.filter(|e| is_shared(&e.file_name())) {
@@ -131,12 +134,13 @@ impl Slot {
         }
     }
 
-    /// Takes out of the registration what would steer any Git that reads it: links and fifos, which Git opens
-    /// without a look and would wait for, a configuration, another repository. What belongs there is written
-    /// again, HEAD as this commit where it was no plain file.
+    /// Removes from the registration what would lead any Git that reads it elsewhere: a configuration,
+    /// another repository, links, and fifos, which Git opens without a check and would wait for. What belongs
+    /// there is written again; HEAD gets `commit` where it was no plain file.
     pub(super) fn disarm(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
         if self.opened_admin().is_err() {
-            // What was committed there is not known. The files are kept when the slot is made anew.
+            // It is not known what the command committed. The files are kept when the registration is made
+            // anew.
             let message = "its registration is no folder any more".into();
             return Err(StoreError::Git { verb: "rev-parse".into(), message });
         }
@@ -157,7 +161,8 @@ impl Slot {
             }
             let _ = crate::store::remove_tree(&entry.path());
             if is_index {
-                // What was staged is not known: without an index all of the branch's files would be gone.
+                // It is not known what the command staged. Without an index all of the branch's files would
+                // count as deleted, so this is an error.
                 read = Err(io_error("read", &entry.path())(std::io::ErrorKind::InvalidData.into()));
             }
             let mut files = self.files(repo);
@@ -185,7 +190,8 @@ impl Slot {
         Ok(())
     }
 
-    /// Moves a detached HEAD from one commit to another of the same tree; does nothing where it is elsewhere.
+    /// Moves a detached HEAD from one commit to another of the same tree. Does nothing where HEAD is not at
+    /// `from`.
     pub(crate) fn move_head(
         &self,
         repo: &Repository,
@@ -200,8 +206,8 @@ impl Slot {
         if detached && self.head(repo)? == from { self.detach(repo, to) } else { Ok(()) }
     }
 
-    /// Lets go of what a run left in the registration that stands in the user's way: a branch that is checked
-    /// out can't be checked out, renamed or deleted elsewhere, and neither can one in a rebase.
+    /// Removes what a run left in the registration that would be in the user's way: a branch that is checked
+    /// out, or is in a rebase, can't be checked out, renamed or deleted elsewhere.
     pub(crate) fn leave(&self, repo: &Repository, lease: ObjectId) -> Result<(), StoreError> {
         if !self.is_registered() {
             return Ok(());
@@ -214,17 +220,18 @@ impl Slot {
         self.drop_modules(repo)
     }
 
-    /// The slot's HEAD as this repository calls it: asked for so, no configuration of the slot is read.
+    /// Returns the name of the slot's HEAD in the main repository. Git resolves this name without reading any
+    /// configuration of the slot.
     fn head_name(&self) -> String {
         format!("worktrees/{}{}/HEAD", super::ADMIN_PREFIX, self.number)
     }
 
-    /// The commit that the slot's HEAD names, through a branch if the command checked one out.
+    /// Returns the commit that the slot's HEAD names, through a branch if the command checked one out.
     pub(crate) fn head(&self, repo: &Repository) -> Result<ObjectId, StoreError> {
         let raw = read_plain(&self.admin.join("HEAD"), 64 << 10).unwrap_or_default();
         match ObjectId::from_hex(raw.trim_ascii_end()) {
             Ok(id) => Ok(id),
-            // Git would wait for a fifo.
+            // Git would wait for ever for a fifo.
             Err(_) if !is_plain(&self.admin.join("HEAD")) => {
                 Err(StoreError::Git { verb: "rev-parse".into(), message: "HEAD is no plain file".into() })
             }
@@ -233,7 +240,7 @@ impl Slot {
     }
 }
 
-/// True for the name of the rest of a split index.
+/// True for the name of a split index's shared part.
 pub(super) fn is_shared(name: &OsStr) -> bool {
     name.as_bytes().starts_with(SHARED_INDEX.as_bytes())
 }

@@ -1,30 +1,31 @@
-//! Which of the free slots a branch gets, and which ports are a slot's own.
+//! Which of the free slots a branch gets, and which ports belong to a slot.
 //!
-//! The slot that last ran the branch goes first: its caches are warm, its files are nearly those that are needed,
-//! and what is bound to a folder goes on there. Then those that keep nothing of another branch's; of them those that hold the tree already; then the one that was used
-//! longest ago. All of it is read from the records that are read anyway. Implements K57.
+//! The slot that last ran the branch goes first: its caches are warm, its files are nearly those that are
+//! needed, and whatever depends on the folder's path still works there. Then come the slots that keep nothing
+//! of another branch's; of those, the ones that hold the tree already; then the one that was used longest
+//! ago. All of this is taken from the records, which are read anyway. Implements K57.
 
 use super::{Occupant, Record};
 use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Ports of one slot.
+/// How many ports belong to one slot.
 pub(crate) const PORTS: u32 = 100;
 
-/// Whose run a slot had last.
+/// The last run that a slot had.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LastRun {
     pub(crate) run_id: String,
     /// The full name of its branch.
     pub(crate) branch: Vec<u8>,
-    /// The remote whose branch that is.
+    /// The remote whose branch it is; `None` for a local branch.
     pub(crate) remote: Option<String>,
-    /// When it began, in milliseconds since 1970.
+    /// When the run began, in milliseconds since 1970.
     pub(crate) at: u64,
 }
 
 impl LastRun {
-    /// A run that begins now.
+    /// Returns the note of a run that begins now.
     pub(super) fn of(run: &Occupant) -> Self {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         Self {
@@ -35,7 +36,7 @@ impl LastRun {
         }
     }
 
-    /// True where it was of this branch.
+    /// True where the run was of this branch.
     pub(super) fn is_of(&self, work: &Work<'_>) -> bool {
         self.branch == work.branch && self.remote.as_deref() == work.remote
     }
@@ -46,15 +47,16 @@ impl LastRun {
 pub(crate) struct Work<'a> {
     /// The full name of the branch.
     pub(crate) branch: &'a [u8],
-    /// The remote whose branch that is.
+    /// The remote whose branch it is; `None` for a local branch.
     pub(crate) remote: Option<&'a str>,
     /// The tree that the slot is to have, in hex.
     pub(crate) tree: &'a str,
 }
 
-/// The branch's own slot first, then those with its tree, then used ones, the one that was used longest ago first,
-/// then new ones. Each is read once: other processes write what is read, and a sort that sees two answers to one
-/// question panics.
+/// Sorts slots: the branch's own first; those that keep files of another branch after all that do not; then
+/// those with the tree, then other filled ones, then new ones; of equal ones the one that was used longest
+/// ago first. Each record is read only once, as other processes write it meanwhile, and a sort whose key
+/// changes may panic.
 pub(super) fn ordered(
     mut numbers: Vec<usize>,
     work: &Work<'_>,
@@ -72,7 +74,7 @@ pub(super) fn ordered(
     numbers
 }
 
-/// The first of the ports that are a slot's own; `None` where there are no more.
+/// Returns the first of the ports that belong to a slot; `None` where there are not enough ports.
 pub(crate) fn port_base(from: u16, slot: usize) -> Option<u16> {
     let first = u32::try_from(slot).ok()?.checked_mul(PORTS)?.checked_add(from.into())?;
     let last = first.checked_add(PORTS - 1)?;
@@ -91,7 +93,7 @@ mod tests {
         Some(LastRun { run_id: "r".into(), branch, remote, at })
     }
 
-    /// K14: many processes take and fill slots while one looks for the best.
+    /// K14: many processes take and fill slots while one process looks for the best slot.
     #[test]
     fn slots_that_change_while_they_are_sorted_are_looked_at_once() {
         let (looks, mut noise) = (Cell::new(0), 7_u64);

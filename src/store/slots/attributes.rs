@@ -1,8 +1,8 @@
-//! Which attributes count for a slot, and who can write its files as they ask.
+//! Which attributes apply to a slot, and whether gix or Git can write its files as they ask.
 //!
-//! gix knows no `working-tree-encoding`, and starts filter drivers in the user's working tree. Where a file of
-//! attributes names either, Git itself fills the slot. Finding that out costs a look at the names in the index.
-//! Implements K14 (byte for byte), K25, K45.
+//! gix does not know `working-tree-encoding`, and starts filter drivers in the user's working tree. Where a
+//! file of attributes names either, Git itself fills the slot. Finding that out costs no more than a look at
+//! the names in the index. Implements K14 (byte for byte), K25, K45.
 
 use crate::protocol::id::ObjectId;
 use crate::store::repository::Repository;
@@ -10,10 +10,10 @@ use gix::bstr::{BString, ByteSlice};
 use gix::index::State;
 use std::path::PathBuf;
 
-/// A file of attributes longer than this says nothing to Git either.
+/// Most bytes of a file of attributes: Git ignores a longer one too.
 const LONGEST: u64 = 100 << 20;
 
-/// Every `.gitattributes` of an index, and what is in it.
+/// Returns the path of every `.gitattributes` in an index, with the id of its content.
 pub(crate) fn of_index(index: &State) -> Vec<(BString, ObjectId)> {
     let all = index.entries().iter().map(|entry| (entry.path(index), entry.id));
     let named = all.filter(|(path, _)| path.rsplit(|b| *b == b'/').next() == Some(b".gitattributes"));
@@ -24,17 +24,17 @@ pub(crate) fn of_index(index: &State) -> Vec<(BString, ObjectId)> {
         .collect()
 }
 
-/// True where the files of this index are Git's to write.
+/// True where Git must write the files of this index, as gix can't.
 pub(crate) fn ask_for_git(repo: &Repository, gix: &gix::Repository, index: &State) -> bool {
     let inside = of_index(index).into_iter().any(|(_, id)| {
         let found = gix.find_object(gix::ObjectId::from_bytes_or_panic(id.as_bytes()));
-        // What can't be read is for Git to say.
+        // Where a blob can't be read, Git is left to report it.
         found.map_or(true, |blob| names_either(&blob.data))
     });
     inside || beside(repo, gix).into_iter().any(|path| is_named_in(&path))
 }
 
-/// The files of attributes that no tree holds.
+/// Returns the paths of the files of attributes outside of any tree.
 fn beside(repo: &Repository, gix: &gix::Repository) -> Vec<PathBuf> {
     use gix::attrs::Source;
     let mut env = |name: &str| std::env::var_os(name);

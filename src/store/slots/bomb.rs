@@ -1,31 +1,32 @@
-//! Trees that are small and stand for more files than any disk holds.
+//! Finds trees that are small but stand for more files than any disk holds.
 //!
-//! A tree may name another one many times, and that one a third: a dozen objects are ten thousand million files.
-//! Each object is read once here, however often it is named, so that this is known before anything is expanded.
-//! Implements K14.
+//! A tree may name another one many times, and that one a third: so a dozen objects can stand for ten
+//! thousand million files. This module reads each object once, however often it is named, so that the number
+//! of files is known before anything is expanded. Implements K14.
 
 use crate::store::StoreError;
 use gix::objs::TreeRefIter;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// More files than this are not brought into a slot.
+/// Most files that are brought into a slot.
 const FILES_MAX: u64 = 20_000_000;
-/// Nor folders in folders deeper than this: no system takes such a path.
+/// How deep folders may be nested: no system accepts a path deeper than this.
 const DEPTH_MAX: usize = 4096;
 
 fn failed(message: impl Into<String>) -> StoreError {
     StoreError::Gix { what: "fill the worktree", message: message.into() }
 }
 
-/// Refuses a tree with too many files.
+/// Refuses a tree that has too many files, or whose folders are nested too deep.
 pub(super) fn defuse(
     repo: &gix::Repository,
     tree: gix::ObjectId,
     stop: &AtomicBool,
 ) -> Result<(), StoreError> {
     let mut known: HashMap<gix::ObjectId, u64> = HashMap::new();
-    // Trees whose folders are being counted: own files so far, and folders that are left.
+    // The trees that are being counted, from the top down: each with its files so far, and the folders that
+    // are left.
     let mut open = vec![read(repo, tree)?];
     loop {
         if stop.load(Ordering::Relaxed) {

@@ -1,8 +1,9 @@
-//! A pool that is closed: no runner takes a slot while `uninstall` removes what is ours here.
+//! A pool that is closed: no runner takes a slot while `uninstall` removes what this program has in the
+//! repository.
 //!
-//! The remover takes the lock first and then looks at every slot's; a runner takes a slot's lock first and
-//! then looks at this one: one of the two always sees the other. A lock whose file was removed under its holder
-//! holds nothing. Implements K14.
+//! The process that removes takes this module's lock first, and then looks at every slot's lock. A runner
+//! takes a slot's lock first, and then looks at this lock. So one of the two always sees the other. A lock
+//! whose file was removed under its holder no longer excludes others. Implements K14.
 
 use super::{Pool, Slot, open_lock};
 use crate::store::repository::Repository;
@@ -13,17 +14,17 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The lock's name, in the folder of our notes.
+/// The name of the lock's file, in the repository's `aynig` folder.
 pub(crate) const NAME: &str = "uninstall.lock";
 
-/// As long as this lives, no slot is taken here.
+/// As long as this value lives, no slot of the repository is taken.
 pub(crate) struct Closed {
     _lock: Flock<File>,
     path: PathBuf,
 }
 
 impl Closed {
-    /// Closes the pool of a repository; waits for another process that has closed it.
+    /// Closes the pool of a repository. Waits while another process has closed it.
     pub(crate) fn close(repo: &Repository) -> Result<Self, StoreError> {
         let aynig = repo.aynig_dir();
         let path = aynig.join(NAME);
@@ -31,7 +32,7 @@ impl Closed {
             std::fs::create_dir_all(&aynig).map_err(io_error("create", &aynig))?;
             repo.share_folders();
             let file = match open_lock(&path) {
-                // The process that had closed it took the folder away.
+                // The process that had closed the pool has removed the folder meanwhile.
                 Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => continue,
                 opened => opened?,
             };
@@ -50,7 +51,8 @@ impl Closed {
 }
 
 impl Pool<'_> {
-    /// True where a slot that was locked may be used: the pool is not closed, and the lock's file is still there.
+    /// True where a slot that was locked may be used: the pool is not closed, and the file of the slot's lock
+    /// still exists.
     pub(crate) fn is_open(&self, slot: &Slot) -> Result<bool, StoreError> {
         let path = self.repo.aynig_dir().join(NAME);
         let closed = match File::open(&path) {
@@ -63,7 +65,7 @@ impl Pool<'_> {
     }
 }
 
-/// True where a path leads to this file.
+/// True where `path` still names this open file.
 fn is_at(file: &File, path: &Path) -> bool {
     let id = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
     file.metadata().ok().map(id) == path.symlink_metadata().ok().map(id)

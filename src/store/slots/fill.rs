@@ -1,10 +1,10 @@
 //! Fills a slot with a commit's tree: what is there is verified, what differs is replaced.
 //!
-//! Three ways, tried in this order: the same tree again (compared file by file), a fresh checkout in process,
-//! and Git's own `read-tree` and `clean` for a slot that was changed or needs another tree. A slot that can't
-//! be brought to the tree, or whose attributes change with it, is given up and made anew once. Another thread
-//! may stop it ([`Slot::stopper`]). No hook runs, no file system monitor, and on a server no filter. Implements
-//! K14.
+//! There are three ways. A slot that has the same tree is compared file by file, and used again. One that was
+//! changed, or that needs another tree, is brought there by Git's own `read-tree` and `clean`. A new slot
+//! gets a fresh checkout, in process where possible. A slot that can't be brought to the tree, or whose
+//! attributes change with it, is given up and made anew once. Another thread may stop the filling
+//! ([`Slot::stopper`]). No hook runs, no file system monitor, and on a server no filter. Implements K14.
 
 use super::{FileId, Slot, attributes, bomb, scan};
 use crate::protocol::id::ObjectId;
@@ -18,17 +18,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// From this many files on they are written by several threads.
+/// From this many files on a checkout uses several threads.
 const PARALLEL_FROM: usize = 500;
 
 /// How a slot was filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Filled {
-    /// It had the tree; every file was verified.
+    /// The slot had the tree; every file was verified.
     Reused,
-    /// It was brought to the tree.
+    /// The slot was brought to the tree.
     Updated,
-    /// It was made anew.
+    /// The slot was made anew.
     Fresh,
 }
 
@@ -37,7 +37,7 @@ fn now_ns() -> u64 {
 }
 
 impl Slot {
-    /// Brings the slot to `commit`, whose tree is `tree`: nothing else is in it then.
+    /// Brings the slot to `commit`, whose tree is `tree`, with nothing else in it.
     pub(super) fn bring(
         &mut self,
         repo: &Repository,
@@ -64,7 +64,7 @@ impl Slot {
             self.retire(repo)?;
         }
         if let Err(error) = self.fill_fresh(repo, commit, tree) {
-            // Half a slot is worth nothing, and its registration may name no commit yet.
+            // A slot that is filled in part is of no use, and its registration may name no commit yet.
             let _ = self.retire(repo);
             return Err(error);
         }
@@ -76,7 +76,8 @@ impl Slot {
         self.drop_modules(repo)?;
         self.register(repo, commit)?;
         if self.record.tree.as_deref() == Some(&*tree.to_string()) && self.verify(repo)? {
-            // All of it was seen to be as the index says: of now on, which spares Git to look again.
+            // Every file was just seen to be as the index says. So the index gets a new time stamp, which
+            // spares Git from comparing the files again.
             self.restore_index(|mut copy, index| copy_file(&mut copy, index).map(drop))?;
             self.detach(repo, commit)?;
             return Ok(Filled::Reused);
@@ -88,17 +89,17 @@ impl Slot {
         self.detach(repo, commit)?;
         let index = self.admin.join("index");
         let rules = attributes::of_index(self.index(repo.hash)?);
-        // Before: Git would go by a file of attributes that is not committed.
+        // This comes before the checkout, as Git would obey a file of attributes that is not committed.
         self.clean(repo)?;
         self.held(|hold| repo.git.read_tree(&self.admin, &self.dir, tree, repo.bare, (hold, &self.stop)))?;
         let now = scan::read_index(&index, repo.hash)?;
         if attributes::of_index(&now) != rules {
-            // Git leaves files as they were written where only the rules for writing them changed.
+            // Git does not write a file again where only the rules for writing it changed.
             return Err(failed("the attributes changed"));
         }
         self.note(&index, tree)?;
         let _ = self.index.set(now);
-        // A filter driver may have left something.
+        // A filter driver may have left files.
         if self.verify(repo)? || self.clean(repo).is_ok() && self.verify(repo)? {
             Ok(Filled::Updated)
         } else {
@@ -138,7 +139,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Keeps a copy of the index that describes the slot as it now is.
+    /// Keeps a copy of the index, which describes the slot as it is now, and notes its tree in the record.
     fn note(&mut self, index: &Path, tree: ObjectId) -> Result<(), StoreError> {
         let copy = self.index_copy();
         let aside = copy.with_extension("index.new");
@@ -172,15 +173,16 @@ impl Slot {
         }
     }
 
-    /// Writes all files of a tree into the empty slot, in process where that can be.
+    /// Writes all files of a tree into the empty slot, in process where that is possible.
     fn checkout(&self, repo: &Repository, tree: ObjectId, path: &Path) -> Result<(), StoreError> {
         let failed = |e: gix::Error| gix_write_error("check out to", &self.dir)(e);
         let gix = repo.gix();
         let id = gix::ObjectId::from_bytes_or_panic(tree.as_bytes());
         bomb::defuse(&gix, id, &self.stop)?;
         let mut index = gix.index_from_tree(&id).map_err(failed)?;
-        // Where working trees have settings of their own, gix knows those of the one that we stand in; Git asks for
-        // the slot's, when it fills and when what is there is staged.
+        // Where working trees have settings of their own, gix knows those of the working tree in which we
+        // were started. Git reads those of the slot, both when it fills the slot and when it stages its
+        // content.
         if repo.has_own_settings() || attributes::ask_for_git(repo, &gix, &index) {
             return self.switch_tree(repo, tree);
         }
@@ -188,14 +190,14 @@ impl Slot {
         let mut options = gix.checkout_options(source).map_err(failed)?;
         options.destination_is_initially_empty = false;
         options.overwrite_existing = true;
-        // gix panics where the system gives no thread; for few files none is needed.
+        // gix panics where the system gives it no thread; few files need none.
         if index.entries().len() < PARALLEL_FROM || std::thread::Builder::new().spawn(|| ()).is_err() {
             options.thread_limit = Some(1);
         }
         if repo.bare {
             options.filters = without_drivers(&gix, repo.hash)?;
         }
-        // The first lookup must not happen in two threads at once: gix may then miss objects that exist.
+        // The first lookup must not happen in two threads at once, as gix may then miss objects that exist.
         let _ = gix.find_header(id);
         let objects = gix.objects.clone().into_arc().map_err(|e| StoreError::Io {
             what: "open the objects of",
@@ -228,7 +230,7 @@ impl Slot {
     }
 }
 
-/// A filter pipeline that runs no program: a server does not run what a pushed attribute names.
+/// Returns a filter pipeline that starts no program: a server does not run what a pushed attribute names.
 fn without_drivers(
     gix: &gix::Repository,
     hash: gix::hash::Kind,

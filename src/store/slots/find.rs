@@ -1,8 +1,8 @@
-//! What lies below a folder at paths that patterns name, found without going through any link.
+//! Finds what lies below a folder at paths that match patterns, without following any link.
 //!
-//! A pattern is a path from the top; `*`, `?` and `[..]` stand for characters of one name, `**` for any number of
-//! folders. What matches is not looked into. Nothing below a `.git` ever matches. Bounded: a command may have made
-//! what is looked through. Implements K58.
+//! A pattern is a path from the top; `*`, `?` and `[..]` stand for characters of one name, `**` for any
+//! number of folders. The content of what matches is not searched any further. Nothing below a `.git` ever
+//! matches. The search is bounded, as a command may have made what is searched. Implements K58.
 
 use crate::store::StoreError;
 use crate::store::beneath::{BeneathError, Kind, Root, found};
@@ -15,23 +15,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Most entries of one folder.
 const ENTRIES_MAX: usize = 100_000;
-/// Most folders that `**` goes through.
+/// Most folders that `**` goes through in one search.
 const FOLDERS_MAX: usize = 200_000;
-/// Folders in folders that are gone through: a command can make more of them than a stack has room for.
+/// How deep folders in folders are searched: a command can nest them deeper than the stack allows.
 const DEPTH_MAX: usize = 256;
-/// Most that match.
+/// Most paths that match.
 const MATCHES_MAX: usize = 10_000;
-/// Most entries that are counted of what is kept.
+/// Most entries whose sizes are added up.
 const COUNT_MAX: usize = 5_000_000;
 
-/// True for a pattern of [`find`]: a path from the top that stays below it, and out of `.git`.
+/// True for a valid pattern of [`find`]: a path from the top that stays below it, and out of `.git`.
 pub(crate) fn is_pattern(pattern: &str) -> bool {
     let mut names = pattern.trim_end_matches('/').split('/');
     !pattern.starts_with('/') && names.all(|name| !matches!(name, "" | "." | ".." | ".git"))
 }
 
-/// Files and folders below `base` that match, relative to it. What can't be looked at does not match, nor what lies deeper
-/// than 256 folders, nor more than 10,000; once it is to stop nothing more does.
+/// Returns the files and folders below `base` that match, relative to it. What can't be read does not match,
+/// nor does what lies deeper than 256 folders. At most 10,000 paths match, and none any more once `stop` is
+/// set.
 pub(super) fn find(
     root: &Root,
     base: &Path,
@@ -50,7 +51,7 @@ pub(super) fn find(
             );
         }
     }
-    // Of two that lie in each other the outer one is enough.
+    // Where one match lies within another, the outer one is enough.
     let inner = |path: &PathBuf| path.ancestors().skip(1).any(|outer| found.contains_key(outer));
     let inner: BTreeSet<PathBuf> = found.keys().filter(|path| inner(path)).cloned().collect();
     found.retain(|path, _| !inner.contains(path));
@@ -105,7 +106,7 @@ impl Walk<'_> {
                     self.found.insert(path, kind);
                 }
                 (Kind::Folder, false) => self.walk(&path, rest, depth + 1),
-                // A link leads who knows where, and a fifo is waited for.
+                // A link may lead anywhere, and reading a fifo would block.
                 (Kind::File | Kind::Folder, _) | (Kind::Link | Kind::Other, _) => {}
             }
         }
@@ -118,7 +119,7 @@ impl Walk<'_> {
     }
 }
 
-/// The regular files of a file or folder, relative to the root.
+/// Adds the regular files at or below `path` to `into`, relative to the root.
 pub(super) fn files(root: &Root, path: &Path, into: &mut Vec<PathBuf>) -> Result<(), BeneathError> {
     let mut left = vec![path.to_owned()];
     while let Some(path) = left.pop() {
@@ -134,7 +135,7 @@ pub(super) fn files(root: &Root, path: &Path, into: &mut Vec<PathBuf>) -> Result
     Ok(())
 }
 
-/// The bytes that a file or folder takes on disk, no link followed.
+/// Returns how many bytes a file or folder takes on disk. No link is followed.
 pub(super) fn bytes_of(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let (mut bytes, mut count, mut folders) = (0_u64, 0, vec![path.to_owned()]);
@@ -149,7 +150,7 @@ pub(super) fn bytes_of(path: &Path) -> u64 {
     bytes
 }
 
-/// Why something in a slot could not be handled.
+/// Returns the store error for a failure to handle something in a slot.
 pub(super) fn cannot(error: BeneathError) -> StoreError {
     let (BeneathError::Refused { what, path, .. } | BeneathError::Io { what, path, .. }) = &error;
     crate::store::io_error(what, &path.clone())(error.into())
@@ -198,7 +199,7 @@ mod tests {
         assert!(is_pattern("target/") && is_pattern("**/x") && is_pattern(".gitignored"));
     }
 
-    /// K58: what a command made takes neither the stack nor the day.
+    /// K58: whatever a command made, the search neither overflows the stack nor takes too long.
     #[test]
     fn deep_and_many_folders_are_gone_through_as_far_as_they_may() {
         let folder = tempfile::tempdir().unwrap();

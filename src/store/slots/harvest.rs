@@ -1,9 +1,8 @@
-//! What a command left in its slot, as a tree and a HEAD.
+//! Reads what a command left in its slot, as a tree and a HEAD.
 //!
-//! Where nothing changed this costs one walk and no process. Otherwise the slot's index is copied, Git
-//! stages into the copy through a view of our own, and the slot itself is left as it is: a process may still be
-//! at work in it.
-//! Implements K25, K58 (what is never a run's work).
+//! Where nothing changed this costs one walk and no process. Otherwise the slot's index is copied, and Git
+//! stages into the copy through a view of our own. The slot itself is left as it is, as a process may still
+//! be at work in it. Implements K25, K58 (what is never a run's work).
 
 use super::view::View;
 use super::{FileId, Slot, scan};
@@ -18,26 +17,26 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// What of the slot's content becomes part of the outcome.
+/// Which part of the slot's content becomes part of the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// All files that are not ignored.
     All,
-    /// What the command staged itself.
+    /// Only what the command staged itself.
     Index,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Harvest {
-    /// The tree of what is there.
+    /// The tree of the slot's content.
     pub(crate) tree: ObjectId,
     /// The slot's HEAD: the lease, or the last commit that the command made.
     pub(crate) head: ObjectId,
-    /// Repositories inside the slot that were left out.
+    /// Repositories, and files that Git can't take, inside the slot that were left out of the tree.
     pub(crate) nested: Vec<BString>,
 }
 
-/// Why what is there can't be an outcome.
+/// Why the slot's content can't be an outcome.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HarvestError {
     /// HEAD does not descend from the lease.
@@ -46,7 +45,7 @@ pub(crate) enum HarvestError {
     /// The index has unmerged paths.
     #[error("the index has unmerged paths")]
     Unmerged,
-    /// It could not be read.
+    /// The content could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -79,9 +78,10 @@ impl Slot {
         if stage == Stage::All {
             let mut found = self.scan(hash)?;
             if !found.closed.is_empty() {
-                // Git passes over a folder that it can't list, with a warning: what is in it would be lost.
+                // Git skips a folder that it can't list, with a warning, so its content would be lost.
                 let mut closed = self.not_ignored(&view, repo, std::mem::take(&mut found.closed))?;
-                // Not where the command may still put a link in the place of one.
+                // Without the slot's lock the command may still run, and put a link in the place of a folder,
+                // so no permissions are changed then.
                 if self.lock.is_some() && !closed.is_empty() {
                     closed.iter().for_each(|path| make_readable(&self.dir.join(OsStr::from_bytes(path))));
                     found = self.scan(hash)?;
@@ -107,8 +107,8 @@ impl Slot {
         Ok(Harvest { tree, head, nested })
     }
 
-    /// Reads what is there whatever state it is in, so that no work is lost (K26): unmerged paths as the
-    /// files stand, and a HEAD from anywhere.
+    /// Reads the slot's content in whatever state it is, so that no work is lost (K26): unmerged paths as
+    /// their files are, and a HEAD that need not descend from the lease.
     pub(crate) fn salvage(
         &self,
         repo: &Repository,
@@ -117,11 +117,12 @@ impl Slot {
         tree: ObjectId,
     ) -> Result<Harvest, StoreError> {
         if self.record.tree.as_deref() != Some(&*tree.to_string()) || !self.is_folder() {
-            // It was never filled for this run, or the command took it away.
+            // The slot was never filled for this run, or the command removed it.
             return Ok(Harvest { tree, head: lease, nested: Vec::new() });
         }
         let first = self.harvest(repo, stage, lease, tree);
-        // What a command took the rights away from, the slot itself too, can be read once they are back.
+        // Where the command took away access rights, of the slot itself too, the second try comes after they
+        // are restored.
         let again = first.or_else(|error| match error {
             HarvestError::Store(StoreError::TooLong { .. }) => Err(error),
             HarvestError::ForeignHead(_) | HarvestError::Unmerged => Err(error),
@@ -140,9 +141,10 @@ impl Slot {
         let view = View::new(self, repo, lease);
         let nested = self.not_ignored(&view, repo, nested.clone()).unwrap_or(nested);
         let head = self.head(repo).unwrap_or(lease);
-        // Git will never take what is there, or would for ever: a name that it holds for its own, an encoding that there is
-        // not, a file of any length, a folder that can't be listed. No tree holds it then, as none holds a repository, and
-        // the slot is not kept for it.
+        // Git can never stage some content, or would take for ever: a name that it reserves for itself, an
+        // encoding that does not exist, a file of unlimited length, a folder that can't be listed. Then no
+        // tree holds the slot's content, just as none holds a repository. It is reported as `nested`, so that
+        // the slot need not be kept for it.
         let whole = || Ok(Harvest { tree, head, nested: self.all_names()? });
         if no_way {
             return whole();
@@ -156,7 +158,7 @@ impl Slot {
         }
     }
 
-    /// All that is at the top of the slot, but what makes it a worktree.
+    /// Returns all names at the top of the slot but `.git`, which makes it a worktree.
     fn all_names(&self) -> Result<Vec<BString>, StoreError> {
         let entries = std::fs::read_dir(&self.dir).map_err(io_error("read", &self.dir))?;
         let names: Result<Vec<BString>, _> =
@@ -167,13 +169,13 @@ impl Slot {
         Ok(names)
     }
 
-    /// Makes the objects durable that the command wrote itself (K42).
+    /// Syncs the objects that the command wrote itself, where durable (K42).
     pub(crate) fn sync(&self, repo: &Repository) -> Result<(), StoreError> {
         if repo.durable { crate::store::sync_file_system(&repo.common_dir) } else { Ok(()) }
     }
 
-    /// Without those that are ignored. Of what lies in a submodule of the command's index Git refuses to be asked: no
-    /// rule of the slot's ignores that.
+    /// Returns `paths` without those that are ignored. A path in a submodule of the command's index stays: no
+    /// rule of the slot can ignore it, and Git refuses to check it.
     fn not_ignored(
         &self,
         view: &View<'_>,
@@ -194,8 +196,8 @@ impl Slot {
         Ok(inside)
     }
 
-    /// Without those that are ignored anyway: Git refuses to be told to leave such a path out. None lies beyond a link,
-    /// nor in a submodule of the view's index.
+    /// Returns `paths` without those that are ignored anyway: Git refuses to exclude such a path. None of
+    /// `paths` may lie beyond a link, or in a submodule of the view's index.
     fn to_leave_out(
         &self,
         view: &View<'_>,
@@ -228,9 +230,10 @@ impl Slot {
         write_staged(view, repo, staged)
     }
 
-    /// Stages what Git may look into: not the repositories of submodules, which are the command's own. Of one that its
-    /// index names, `git add` would ask for all changes, and so start what that repository's configuration names: it is
-    /// taken out of the index first and put back afterwards, whatever the place holds by then.
+    /// Stages all that Git may read, which the repositories of submodules are not, as they are the command's
+    /// own. For a submodule in the index `git add` would look for changes in its repository, and so start
+    /// programs that its configuration names. Therefore submodules are taken out of the index first and put
+    /// back afterwards, whatever is in their places by then.
     fn add(&self, view: &View<'_>, repo: &Repository, nested: &[BString]) -> Result<(), StoreError> {
         let (git_dir, copy) = (view.dir()?, view.index()?);
         let staged = self.staged_links(repo, git_dir, &copy)?;
@@ -247,8 +250,8 @@ impl Slot {
         repo.git.set_links(git_dir, &copy, &stays)
     }
 
-    /// The submodules that a copy of the command's index names, as Git reads it: another reader might see others in what
-    /// an enemy wrote.
+    /// Returns the submodules that a copy of the command's index names, as Git reads it: in an index that an
+    /// attacker wrote another reader might see others.
     fn staged_links(
         &self,
         repo: &Repository,
@@ -258,13 +261,14 @@ impl Slot {
         if is_plain(copy) && std::fs::read(copy).ok() != std::fs::read(self.index_copy()).ok() {
             return repo.git.links_of(git_dir, copy);
         }
-        // It is the runner's own.
+        // The copy is the runner's own index, or there is none.
         Ok(self.own_links(repo)?.into_iter().map(|(path, id)| (path, id, false)).collect())
     }
 
-    /// Which submodules the index has afterwards: those in whose place there is a folder, or nothing that can be looked
-    /// at (what lies beyond a link or a file is gone), with the commit that is checked out in those that the runner
-    /// knows, else with the one that was staged.
+    /// Returns the submodules that the index has afterwards: those in whose place there is a folder, or
+    /// something that can't be examined (one beyond a link or a file counts as gone). One whose place is
+    /// empty stays only if it is outside of a sparse checkout. Each gets the commit that is checked out in
+    /// it, if the runner knows it, or else the one that was staged.
     fn links_that_stay(
         &self,
         repo: &Repository,
@@ -289,7 +293,8 @@ impl Slot {
         Ok(stays.into_iter().collect())
     }
 
-    /// Stages the files of a slot whose index, registration or permissions a command broke.
+    /// Stages the files of a slot whose index, registration or permissions the command broke, with a new
+    /// index.
     fn stage_anew(
         &self,
         view: &View<'_>,
@@ -310,7 +315,7 @@ impl Slot {
         write_staged(view, repo, staged)
     }
 
-    /// True where the index is still the one that the runner put there.
+    /// True where the slot's index is still the one that the runner put there.
     fn index_is_ours(&self) -> bool {
         let (ours, theirs) = (self.index_copy(), self.admin.join("index"));
         if self.placed.is_some() && self.placed == FileId::of(&theirs) {
@@ -336,7 +341,7 @@ fn write_staged(
     tree
 }
 
-/// True where a change of some file may be hidden from Git by what the command told it.
+/// True where flags that the command set in the index may hide a changed file from Git.
 fn may_hide(index: &Path, hash: gix::hash::Kind) -> bool {
     is_plain(index) && scan::hides(index, hash)
 }

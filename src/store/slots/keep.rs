@@ -1,9 +1,10 @@
-//! What stays in a slot between two runs of one branch, and what is copied into it from the main working tree.
+//! What stays in a slot between two runs of one branch, and what is copied into it from the main working
+//! tree.
 //!
-//! What is kept is moved out of the slot before that is filled and back after it, so that a slot is filled and
-//! verified as ever, byte for byte. A record says whose it is before anything else is done, so a process that is
-//! killed in between leaves nothing for another branch. Back comes, and copied is, only what the commit at hand
-//! has not and its rules ignore. Implements K58.
+//! What is kept is moved out of the slot before the slot is filled, and back afterwards, so that filling and
+//! verifying a slot works as ever, byte for byte. Before anything else is done the record says whose files
+//! they are, so a process that is killed in between leaves nothing to another branch. Only what the commit at
+//! hand does not contain, and its rules ignore, is moved back or copied. Implements K58.
 
 use super::fill::Filled;
 use super::find::{bytes_of, cannot, files, find};
@@ -23,34 +24,34 @@ use std::path::{Path, PathBuf};
 /// Most bytes of one file that is copied into a slot.
 const INCLUDE_MAX: u64 = 64 << 20;
 
-/// What the account wants to be kept and copied.
+/// What is to be kept and copied, by this account's settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keeping {
-    /// Patterns of what stays in a slot between runs of one branch.
+    /// Patterns for what stays in a slot between runs of one branch.
     pub keep: Vec<String>,
-    /// It stays for other branches too.
+    /// True where it stays for other branches too.
     pub across: bool,
-    /// Patterns of what is copied from the main working tree.
+    /// Patterns for what is copied from the main working tree.
     pub include: Vec<String>,
 }
 
-/// Whose files are kept in a slot, and what prepared it.
+/// The branch whose files are kept in a slot, and what prepared the slot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Keeps {
     branch: Vec<u8>,
     remote: Option<String>,
-    /// Some of it may be another branch's.
+    /// True where some of the kept files may be another branch's.
     #[serde(default)]
     mixed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) prepared: Option<Prepared>,
 }
 
-/// What the slot was prepared by.
+/// A preparation of the slot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Prepared {
     pub(super) key: String,
-    /// What was kept then: where any of it is gone, so is the preparation.
+    /// The paths that were kept then: once one of them is gone, the preparation counts as lost.
     pub(super) paths: Vec<Vec<u8>>,
 }
 
@@ -64,7 +65,7 @@ impl Keeps {
     }
 }
 
-/// A path as it stands in a record: folders end in a slash.
+/// Returns a path as a record has it: folders end in a slash.
 fn noted(path: &Path, kind: Kind) -> Vec<u8> {
     let slash: &[u8] = if kind == Kind::Folder { b"/" } else { b"" };
     [path.as_os_str().as_bytes(), slash].concat()
@@ -86,7 +87,8 @@ impl Slot {
         self.bring(repo, commit, tree)
     }
 
-    /// Brings the slot to a commit for this run, with what is kept of its branch and copied for it.
+    /// Brings the slot to a commit for this run, with what is kept for its branch and what is copied into the
+    /// slot.
     pub(crate) fn fill_for(
         &mut self,
         repo: &Repository,
@@ -104,7 +106,7 @@ impl Slot {
             self.put_aside(repo, &keeping.keep)?;
         } else {
             self.forget_kept()?;
-            // One that an earlier version left.
+            // An earlier version may have left the folder.
             remove_tree(&self.aside()).map_err(io_error("remove", &self.aside()))?;
         }
         let filled = self.bring(repo, commit, tree)?;
@@ -115,7 +117,7 @@ impl Slot {
         let included = self.include(repo, &keeping.include)?;
         self.record.beside = back.iter().chain(&included).cloned().collect();
         let mixed = stays && (!own || self.record.keeps.as_ref().is_some_and(|kept| kept.mixed));
-        // What another branch may have left is never this one's work.
+        // What another branch may have left is never the work of this one.
         self.record.included = if mixed { self.record.beside.clone() } else { included };
         if !keeping.keep.is_empty() {
             let kept = self.record.keeps.take().filter(|_| own);
@@ -125,7 +127,7 @@ impl Slot {
         Ok(filled)
     }
 
-    /// Nothing in the slot is this run's to keep from now on.
+    /// Notes that nothing in the slot is kept any more, and removes what was moved aside.
     fn forget_kept(&mut self) -> Result<(), StoreError> {
         let record = &mut self.record;
         if record.keeps.is_none() && record.beside.is_empty() && record.included.is_empty() {
@@ -138,7 +140,8 @@ impl Slot {
         remove_tree(&self.aside()).map_err(io_error("remove", &self.aside()))
     }
 
-    /// Where what is kept waits while the slot is filled: beside it, to be moved there and back.
+    /// Returns the folder in which kept files wait while the slot is filled. It is beside the slot, so that
+    /// they can be renamed there and back.
     fn aside(&self) -> PathBuf {
         self.home.with_file_name(self.aside_name())
     }
@@ -147,8 +150,9 @@ impl Slot {
         format!(".kept-{}", self.number)
     }
 
-    /// True where the index has this path, something below it, or a file, a link or a submodule in the place of a folder
-    /// above it: then the commit's rules say nothing of it, and Git refuses to be asked.
+    /// True where the index has this path, something below it, or a file, a link or a submodule in the place
+    /// of a folder above it: then the commit's ignore rules do not apply to the path, and Git refuses to
+    /// check it.
     fn is_tracked(&self, repo: &Repository, path: &Path) -> Result<bool, StoreError> {
         let index = self.index(repo.hash)?;
         let path: &BStr = path.as_os_str().as_bytes().as_bstr();
@@ -179,7 +183,7 @@ impl Slot {
             }
             let to = aside.join(&path);
             let made = root.create_dirs(to.parent().unwrap_or(&aside), 0o700);
-            // One that waits there already is what a process that was killed had moved.
+            // Where a file waits under this name already, a process that was killed had moved it.
             if made.is_ok() && matches!(root.kind(&to), Ok(None)) {
                 let _ = root.rename(&slot.join(&path), &to);
             }
@@ -187,14 +191,15 @@ impl Slot {
         Ok(())
     }
 
-    /// Moves back what the commit has not and its rules ignore; the rest goes. Says what came back.
+    /// Moves back what the commit does not contain and its rules ignore; the rest is removed. Returns the
+    /// paths that were moved back.
     fn put_back(&self, repo: &Repository, patterns: &[String]) -> Result<Vec<Vec<u8>>, StoreError> {
         let Some(parent) = self.home.parent() else { return Ok(Vec::new()) };
         let root = Root::open(parent).map_err(cannot)?;
         let (slot, aside) = (PathBuf::from(self.number.to_string()), PathBuf::from(self.aside_name()));
         let mut back = Vec::new();
         let waiting = find(&root, &aside, patterns, &self.stop);
-        // What waits there is the next run's, where this one is not wanted any more.
+        // Where this run was stopped, what waits there is left for the next run.
         self.unless_stopped()?;
         for (path, kind) in waiting {
             let to = slot.join(&path);
@@ -219,7 +224,8 @@ impl Slot {
         Ok(stays.into_iter().map(|(path, kind)| noted(&path, kind)).collect())
     }
 
-    /// Copies files of the main working tree that this commit has not and ignores. Says which.
+    /// Copies files of the main working tree that this commit does not contain and ignores. Returns their
+    /// paths.
     fn include(&self, repo: &Repository, patterns: &[String]) -> Result<Vec<Vec<u8>>, StoreError> {
         let (Some(main), false) = (&repo.main_dir, patterns.is_empty()) else { return Ok(Vec::new()) };
         let from = Root::open(main).map_err(cannot)?;
@@ -231,8 +237,8 @@ impl Slot {
         let to = Root::open(&self.dir).map_err(cannot)?;
         let mut names = Vec::new();
         for path in all {
-            // In the place of a folder that was kept, or below a link in it, there is no room, and Git is not asked: of
-            // what lies beyond a link it says nothing but that it does.
+            // A kept folder has the place of the file, or a link is above it: then there is no room for the
+            // file, and Git is not asked, as it refuses to check what lies beyond a link.
             let room = matches!(to.kind(&path), Ok(None | Some(Kind::File | Kind::Link | Kind::Other)));
             if room && !self.is_tracked(repo, &path)? {
                 names.push(BString::from(path.as_os_str().as_bytes()));
@@ -258,9 +264,9 @@ impl Slot {
         Ok(copied)
     }
 
-    /// What is in the slot beside the commit and is never its run's work, where it still stands as what it was. What a
-    /// command put in its place, or in that of a folder above, is the command's own; and of what lies beyond a link Git
-    /// refuses to be asked.
+    /// Returns the paths in the slot beside the commit that are never its run's work, if each is still the
+    /// kind of file it was. What a command put in the place of one, or of a folder above it, is the command's
+    /// own work; and Git refuses to check what lies beyond a link.
     pub(super) fn foreign(&self) -> Vec<BString> {
         let slot = Root::open(&self.dir).ok();
         let stands = |raw: &&Vec<u8>| {
@@ -275,7 +281,8 @@ impl Slot {
         stands.map(|raw| raw.strip_suffix(b"/").unwrap_or(raw).into()).collect()
     }
 
-    /// True where what prepared it, and all that was kept of that, is still there.
+    /// True where the slot was prepared with this key, and everything that was kept of that preparation is
+    /// still there.
     pub(crate) fn is_prepared(&self, key: &str) -> bool {
         let prepared = self.record.keeps.as_ref().and_then(|kept| kept.prepared.as_ref());
         let beside: BTreeSet<&Vec<u8>> = self.record.beside.iter().collect();
@@ -284,7 +291,8 @@ impl Slot {
         })
     }
 
-    /// Notes that this prepared it. A slot that keeps nothing is not prepared for long.
+    /// Notes that the slot was prepared with this key. Does nothing where the slot keeps nothing, as then the
+    /// next filling undoes the preparation.
     pub(crate) fn note_prepared(&mut self, key: String, patterns: &[String]) -> Result<(), StoreError> {
         if self.record.keeps.is_none() {
             return Ok(());
@@ -293,25 +301,26 @@ impl Slot {
         let kept = find(&root, Path::new(""), patterns, &self.stop);
         let paths: Vec<Vec<u8>> = kept.iter().map(|(path, kind)| noted(path, *kind)).collect();
         if let Some(kept) = &mut self.record.keeps {
-            // Nothing of it stays: it is to be done again.
+            // Where no path matches, nothing of the preparation stays, and it is done again.
             kept.prepared = (!paths.is_empty()).then_some(Prepared { key, paths });
         }
         self.save()
     }
 
-    /// The blob that the commit of the slot has at a path, in hex.
+    /// Returns the id in hex of the blob that the slot's commit has at a path.
     pub(crate) fn blob_at(&self, repo: &Repository, path: &Path) -> Result<Option<String>, StoreError> {
         let index = self.index(repo.hash)?;
         let path: &BStr = path.as_os_str().as_bytes().as_bstr();
         Ok(index.entry_by_path(path).map(|entry| entry.id.to_string()))
     }
 
-    /// The branch whose files are kept in it, which those are, and what they take on disk.
+    /// Returns the branch whose files are kept in the slot, their paths, and how many bytes they take on
+    /// disk.
     pub(crate) fn kept(&self, patterns: &[String]) -> Option<(Vec<u8>, Vec<PathBuf>, u64)> {
         let kept = self.record.keeps.as_ref()?;
         let root = Root::open(&self.dir).ok()?;
         let mut paths: Vec<PathBuf> = find(&root, Path::new(""), patterns, &self.stop).into_keys().collect();
-        // Patterns may have changed since.
+        // The patterns may have changed since the files were noted.
         paths.extend(self.record.beside.iter().map(|raw| path_of(raw)));
         paths.sort();
         paths.dedup();

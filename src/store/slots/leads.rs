@@ -1,8 +1,9 @@
-//! Files that lead any Git elsewhere, and that a confined command can write all the same.
+//! Files that lead Git elsewhere, and that a confined command can write nevertheless.
 //!
-//! Its slot's registration and the folder of objects have to be written for a commit. What in them names another
-//! repository, another configuration or other objects is noted before, compared after, and put right. The command may have
-//! put a link anywhere there: none is followed, and what is removed is a name below the folder of objects. Implements K59.
+//! A command must be able to write its slot's registration and the folder of objects, or it could not commit.
+//! Those files in them that name another repository, another configuration or other objects are noted before
+//! the command runs, compared afterwards, and put right. The command may have put a link anywhere there: none
+//! is followed, and only names below the folder of objects are removed. Implements K59.
 
 use super::Slot;
 use crate::store::beneath::{BeneathError, Kind, Root, found};
@@ -13,32 +14,32 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Most bytes of a file that is put right; a longer one goes where it was changed.
+/// Most bytes of a file that is restored; a longer one is only removed where it was changed.
 const FILE_MAX: u64 = 1 << 20;
 /// Most names below `objects/info` that are looked at.
 const NAMES_MAX: usize = 10_000;
-/// How deep folders may lie in one another there.
+/// How deep folders below `objects/info` are searched.
 const DEPTH_MAX: usize = 16;
-/// What leads to other objects, below the folder of objects.
+/// The folder that can lead to other objects, below the folder of objects.
 const INFO: &str = "info";
 const ALTERNATES: &str = "info/alternates";
 
-/// What `objects/info` was, and what stood in the places of objects that is no folder.
+/// The state of `objects/info`, and of whatever is not a folder in the place of a folder of objects.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Leads {
-    /// What stood where, by its path below the folder of objects.
+    /// What was at each path below the folder of objects.
     seen: BTreeMap<PathBuf, Seen>,
     alternates: Option<Vec<u8>>,
 }
 
-/// What a name stood for.
+/// What was at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Seen {
-    /// A folder in the place of the file; any other changes with what is in it.
+    /// A folder in the place of `alternates`. Other folders are not noted, as they change with their content.
     Folder,
-    /// A folder that can't be listed, or holds more than is looked at.
+    /// A folder that can't be listed, or that holds more entries than are examined.
     Unlisted,
-    /// Anything else: its inode, its bytes, and when it changed.
+    /// Anything else: its inode, its size in bytes, and its change time in seconds and nanoseconds.
     Other(u64, i64, i64, i64),
 }
 
@@ -46,7 +47,8 @@ impl Leads {
     fn of(objects: &Root) -> Self {
         let (mut seen, mut folders) = (BTreeMap::new(), Vec::new());
         let mut look = |path: PathBuf, folders: &mut Vec<PathBuf>| {
-            // What went meanwhile is not there, and what can't be looked at lies in a folder that can't be listed.
+            // A name that is gone by now does not count, and one that can't be examined is in a folder that
+            // can't be listed, which is noted.
             let Ok(Some((kind, stat))) = objects.look(&path) else { return };
             match kind {
                 Kind::Folder => {
@@ -62,7 +64,7 @@ impl Leads {
             }
         };
         look(PathBuf::from(INFO), &mut folders);
-        // In the place of a folder of objects whatever is no folder leads what is written elsewhere.
+        // A link or the like in the place of a folder of objects would lead what is written there elsewhere.
         let places = found(objects.list(Path::new(""), NAMES_MAX)).ok().flatten().unwrap_or_default();
         for place in
             places.into_iter().filter(|entry| entry.kind != Kind::Folder && holds_objects(&entry.name))
@@ -94,8 +96,8 @@ impl Leads {
         self.alternates != other.alternates || info(self) != info(other)
     }
 
-    /// Takes out of `objects/info`, and of the places of objects, what was not there, and brings back where other objects
-    /// are. The first thing that could not be done is told when all else is.
+    /// Removes from `objects/info`, and from the places of folders of objects, what is new or changed, and
+    /// restores `alternates`. The first failure is returned once everything else is done.
     fn put_right(&self, objects: &Root) -> Result<(), BeneathError> {
         let mut failed = Ok(());
         for (path, what) in &Self::of(objects).seen {
@@ -104,7 +106,7 @@ impl Leads {
             }
             let gone = match what {
                 Seen::Other(..) => found(objects.remove(path)),
-                // Not moved elsewhere: that takes a right to write in it.
+                // Renamed within its parent: to move it elsewhere would need the right to write in it.
                 Seen::Folder | Seen::Unlisted => found(objects.rename(path, &aside(path))),
             };
             failed = failed.and(gone.map(drop));
@@ -129,24 +131,25 @@ fn alternates(objects: &Root) -> Option<Vec<u8>> {
     objects.read(Path::new(ALTERNATES), FILE_MAX).ok()
 }
 
-/// A name beside this one that Git never looks for.
+/// Returns a new name in the same folder that Git never looks for.
 fn aside(path: &Path) -> PathBuf {
     path.with_file_name(format!("taken-out-{}", uuid::Uuid::new_v4().simple()))
 }
 
-/// The folder of objects: which one it is the account says, whose link may lead to it.
+/// Opens the folder of objects. A link in its place is followed, as the account itself may have put it there.
 fn objects(repo: &Repository) -> Result<Root, StoreError> {
     let path = repo.common_dir.join("objects");
     Root::open(&path).map_err(|error| io_error("open", &path)(error.into()))
 }
 
 impl Slot {
-    /// What leads Git now.
+    /// Notes the files that lead Git elsewhere, as they are now.
     pub(crate) fn watch_leads(&self, repo: &Repository) -> Result<Leads, StoreError> {
         Ok(Leads::of(&objects(repo)?))
     }
 
-    /// Which of it a command changed; it is put right as far as that can be.
+    /// Returns which of these files the command changed, if any. Those below the folder of objects are put
+    /// right.
     pub(crate) fn changed_leads(
         &self,
         repo: &Repository,
@@ -165,7 +168,7 @@ impl Slot {
         let is = |name: &str, content: &[u8]| {
             read_plain(&admin(name), FILE_MAX).is_ok_and(|found| found.trim_ascii_end() == content)
         };
-        // The registration's own are written again before the slot is used again.
+        // Changed files of the registration are written again before the slot is used again.
         let changed = if !is("commondir", b"../..") {
             Some("commondir")
         } else if !is("gitdir", &gitdir) {

@@ -1,8 +1,8 @@
 //! Slots: the detached worktrees in which commands run, pooled and locked.
 //!
-//! A slot is claimed by an exclusive `flock` that the system drops when its holder dies. A second one (`hold`)
-//! is held as long as any process lives that may write to it: by the guardian of a run, and by a `git` child
-//! that fills it, which may be slower than the death of its runner. A record beside the
+//! A slot is claimed by an exclusive `flock`, which the system releases when its holder dies. A second
+//! `flock` (the `hold`) is held as long as any process lives that may write to the slot: by the guardian of a
+//! run, and by a `git` child that fills the slot, as that child may outlive its runner. A record beside the
 //! locks says which run the slot was last filled for, so that no work in it is ever overwritten unseen.
 //! Calling sequence: [`Pool::lock`], look at [`Slot::record`], [`Slot::fill`], run, [`Slot::harvest`].
 //! Implements K14, K57, K58.
@@ -48,45 +48,46 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How the administrative folders of slots begin under `worktrees/` in the Git directory.
+/// The prefix of the names that the administrative folders of slots have under `worktrees/` in the Git
+/// directory.
 pub(crate) const ADMIN_PREFIX: &str = "aynig-slot-";
 
-/// No note of a slot is longer, in bytes.
+/// Most bytes of a slot's record.
 const RECORD_MAX: u64 = 1 << 20;
 
-/// What is remembered of a slot between processes.
+/// What one process notes about a slot for the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// The tree that the index copy describes, in hex.
     pub(crate) tree: Option<String>,
     /// When the files were last known to be that tree, in nanoseconds since 1970.
     pub(crate) verified_at: u64,
-    /// The permissions that its folders were made with.
+    /// The permissions with which the slot's folders were made.
     #[serde(default)]
     pub(crate) folder_mode: Option<u32>,
-    /// Where its folder is; records of earlier versions do not say.
+    /// The place of the slot's folder; records of earlier versions do not have it.
     #[serde(default)]
     pub(crate) place: Option<Place>,
     /// The run whose work may still be in the slot.
     pub(crate) run: Option<Occupant>,
-    /// The run that it was taken for last; records of earlier versions do not say.
+    /// The run for which the slot was last taken; records of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last: Option<LastRun>,
-    /// Whose files are kept in it.
+    /// The branch whose files are kept in the slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) keeps: Option<keep::Keeps>,
-    /// What was in it beside the commit when it was filled; folders end in a slash.
+    /// The paths that were in the slot beside the commit when it was filled; folders end in a slash.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) beside: Vec<Vec<u8>>,
-    /// What of that is never its run's work.
+    /// Those of `beside` that are never the work of the slot's run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) included: Vec<Vec<u8>>,
-    /// Why the note that is there could not be read: whose work is in the slot is not known.
+    /// Set where the record exists but can't be read: then it is not known whose work is in the slot.
     #[serde(skip)]
     pub(crate) unreadable: Option<Unreadable>,
 }
 
-/// A note of a slot that is there and can't be read.
+/// The record of a slot that exists and can't be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unreadable {
     pub(crate) path: PathBuf,
@@ -99,17 +100,17 @@ pub(crate) struct Occupant {
     pub(crate) run_id: String,
     /// The full name of its branch, for readers.
     pub(crate) branch: String,
-    /// The name's bytes, where they are no UTF-8.
+    /// The bytes of the branch's name, where they are not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) branch_bytes: Option<Vec<u8>>,
-    /// The remote whose branch that is; `None`: the local one.
+    /// The remote whose branch it is; `None` for a local branch.
     #[serde(default)]
     pub(crate) remote: Option<String>,
     /// The lease commit that the slot was filled with, in hex.
     pub(crate) lease: String,
     /// Set once the command has ended without a declaration, so that the lease lives on (K21).
     pub(crate) lingering: bool,
-    /// The guardian's process, while the hold is taken.
+    /// The guardian's process id, while the hold is taken.
     pub(crate) guardian: Option<u32>,
     /// The outcome in hex, once a process that outlived the command has written it.
     #[serde(default)]
@@ -117,7 +118,7 @@ pub(crate) struct Occupant {
 }
 
 impl Occupant {
-    /// A run that begins in a slot which was filled with this lease.
+    /// Returns the note of a run that begins in a slot which was filled with this lease.
     pub(crate) fn new(run_id: &str, branch: &RefName, remote: Option<String>, lease: ObjectId) -> Self {
         let raw = branch.as_bytes();
         Self {
@@ -131,11 +132,11 @@ impl Occupant {
             outcome: None,
         }
     }
-    /// The commit that the slot was filled with.
+    /// Returns the lease commit, with which the slot was filled.
     pub(crate) fn lease_id(&self) -> Option<ObjectId> {
         self.lease.parse().ok()
     }
-    /// The outcome that was written from inside the slot.
+    /// Returns the outcome that a process wrote from inside the slot.
     pub(crate) fn outcome_id(&self) -> Option<ObjectId> {
         self.outcome.as_ref().and_then(|id| id.parse().ok())
     }
@@ -147,9 +148,9 @@ impl Occupant {
 /// The slots of one repository.
 pub struct Pool<'r> {
     repo: &'r Repository,
-    /// Where the worktrees live.
+    /// The folder with the slots' worktrees.
     root: PathBuf,
-    /// Where locks and records live.
+    /// The folder with the slots' locks and records.
     notes: PathBuf,
     size: usize,
 }
@@ -157,29 +158,32 @@ pub struct Pool<'r> {
 /// A slot that this process holds.
 pub(crate) struct Slot {
     number: usize,
-    /// Where it is: with work of a run from another environment in it, not yet at `home`.
+    /// Where the slot's worktree is. This is not `home` while the slot holds work of a run that another
+    /// environment placed elsewhere.
     dir: PathBuf,
-    /// Where it is to be.
+    /// Where the slot's worktree belongs.
     home: PathBuf,
     notes: PathBuf,
     admin: PathBuf,
     record: Record,
-    /// The runner's index copy, once it was read: a slot is verified before a run and read after it.
+    /// The runner's index copy, once it was read: it is needed to verify a slot before a run, and to read it
+    /// after.
     index: std::cell::OnceCell<gix::index::File>,
-    /// What the index file was when we put it there; a change time can't be forged.
+    /// What identifies the index file that we put in place. It includes the change time, which can't be
+    /// forged.
     placed: Option<FileId>,
-    /// Set by the thread that no longer wants it to be filled.
+    /// Set by another thread once the slot need not be filled any more.
     stop: Arc<AtomicBool>,
-    /// What Git may read while it stages what is in the slot, where that is not all.
+    /// The limits on what Git may read while it stages the slot's content; `None` for no limits.
     reads: Option<Confinement>,
     shared: Shared,
     lock: Option<Flock<File>>,
 }
 
-/// How the names begin of what was set aside, in the folder of slots.
+/// The prefix of the names of worktrees that were set aside in the folder of slots.
 pub(crate) const SET_ASIDE: &str = ".aside-";
 
-/// Tells a file from any other content that was ever at its place.
+/// Identifies one state of a file: any other content that was ever at its path has another value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileId {
     inode: u64,
@@ -203,7 +207,7 @@ fn open_lock(path: &Path) -> Result<File, StoreError> {
 }
 
 impl<'r> Pool<'r> {
-    /// The pool of at most `size` slots whose worktrees live below `root`.
+    /// Returns the pool of at most `size` slots whose worktrees are below `root`.
     pub(crate) fn new(repo: &'r Repository, root: PathBuf, size: usize) -> Result<Self, StoreError> {
         let notes = repo.aynig_dir().join("slots");
         std::fs::create_dir_all(&notes).map_err(io_error("create", &notes))?;
@@ -211,23 +215,24 @@ impl<'r> Pool<'r> {
         Ok(Self { repo, root, notes, size: size.max(1) })
     }
 
-    /// Has so many slots from now on; true where those are more than there were.
+    /// Changes the number of slots to `size`; true where that is more than before.
     pub(crate) fn resize(&mut self, size: usize) -> bool {
         let before = std::mem::replace(&mut self.size, size.max(1));
         self.size > before
     }
 
-    /// The numbers of the slots, the best for this work first, those that are the user's left out.
+    /// Returns the numbers of the slots, the best one for this work first, without those that the user's own
+    /// worktrees have.
     pub(crate) fn order(&self, work: &Work<'_>) -> Vec<usize> {
         affinity::ordered(self.numbers(), work, |n| read_record(&self.notes, n))
     }
 
-    /// The numbers of the slots, ascending.
+    /// Returns the numbers of the slots in ascending order, without those that the user's own worktrees have.
     pub(crate) fn numbers(&self) -> Vec<usize> {
         (0..).filter(|n| !is_foreign(&self.admin(*n), &self.home(*n))).take(self.size).collect()
     }
 
-    /// True where a process ever took the slot of this number.
+    /// True where a process has ever taken the slot of this number.
     pub(crate) fn was_used(&self, number: usize) -> bool {
         self.lock_path(number).symlink_metadata().is_ok()
     }
@@ -244,7 +249,7 @@ impl<'r> Pool<'r> {
         self.root.join(number.to_string())
     }
 
-    /// Numbers of all slots that ever were, whatever the size now.
+    /// Returns the numbers of all slots that were ever taken, whatever size the pool has now.
     pub(crate) fn known(&self) -> Vec<usize> {
         let Ok(entries) = std::fs::read_dir(&self.notes) else { return Vec::new() };
         let names = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
@@ -254,7 +259,8 @@ impl<'r> Pool<'r> {
         numbers
     }
 
-    /// [`Pool::known`], and those that only Git's own list of worktrees has.
+    /// Returns the numbers of [`Pool::known`], and those of slots that are only in Git's own list of
+    /// worktrees.
     pub(crate) fn registered(&self) -> Vec<usize> {
         let mut numbers = self.known();
         if let Ok(entries) = std::fs::read_dir(self.repo.common_dir.join("worktrees")) {
@@ -266,7 +272,7 @@ impl<'r> Pool<'r> {
         numbers
     }
 
-    /// Takes the slot of this number; `None` where another process has it.
+    /// Locks the slot of this number; `None` where another process holds it.
     pub(crate) fn lock(&self, number: usize) -> Result<Option<Slot>, StoreError> {
         let path = self.lock_path(number);
         let file = open_lock(&path)?;
@@ -278,14 +284,15 @@ impl<'r> Pool<'r> {
         };
         let slot = Slot { lock: Some(lock), ..self.borrow(number) };
         if self.repo.shared != Shared::Umask {
-            // A guardian knows nothing of accounts.
+            // The guardian does not know how to share a file with other accounts, so the file is made for it.
             open_lock(&slot.hold_path())?;
             self.repo.share(&slot.hold_path());
         }
         Ok(Some(slot))
     }
 
-    /// The slot of this number without its lock: to look at, from inside the run that has it.
+    /// Returns the slot of this number without its lock, only to look at it, from inside the run that holds
+    /// it.
     pub(crate) fn borrow(&self, number: usize) -> Slot {
         let (home, admin) = (self.home(number), self.admin(number));
         let record = read_record(&self.notes, number);
@@ -306,7 +313,7 @@ impl<'r> Pool<'r> {
         }
     }
 
-    /// What is noted of a slot, without taking it.
+    /// Reads the record of a slot without locking it.
     pub(crate) fn peek(&self, number: usize) -> Record {
         read_record(&self.notes, number)
     }
@@ -317,8 +324,9 @@ fn read_record(notes: &Path, number: usize) -> Record {
     let read = match crate::store::read_plain(&path, RECORD_MAX) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Record::default(),
         Err(error) => Err(error.to_string()),
-        // A loss of power keeps the name of a note that was not yet on the disk, and nothing, or zeros, for what it said.
-        // What its run did by then is no more on the disk than that.
+        // A record that was not on the disk yet when the power failed keeps its name, but is empty or holds
+        // only zeros. What its run had done by then is just as little on the disk, so an empty record loses
+        // nothing.
         Ok(raw) if raw.iter().all(|byte| *byte == 0) => return Record::default(),
         Ok(raw) => serde_json::from_slice(&raw).map_err(|error| error.to_string()),
     };
@@ -326,29 +334,27 @@ fn read_record(notes: &Path, number: usize) -> Record {
 }
 
 impl Slot {
-    /// Has Git read no more than this of the machine while it stages what is in the slot: its command may still be at work,
-    /// and put a link in the place of a folder that Git has just listed.
+    /// Limits what Git may read of the machine while it stages the slot's content: the command may still be
+    /// at work, and put a link in the place of a folder that Git has just listed.
     pub(crate) fn stage_within(&mut self, reads: Option<Confinement>) {
         self.reads = reads;
     }
 
-    /// Its registration.
+    /// Returns the slot's administrative folder, by which Git knows the worktree: its registration.
     pub(crate) fn admin_dir(&self) -> &Path {
         &self.admin
     }
-    /// Its number.
     pub(crate) fn number(&self) -> usize {
         self.number
     }
-    /// Its worktree: where the command runs.
+    /// Returns the slot's worktree, in which the command runs.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
-    /// What is noted of it.
     pub(crate) fn record(&self) -> &Record {
         &self.record
     }
-    /// What ends its filling, once it is set.
+    /// Returns the flag that ends the filling of the slot, once it is set.
     pub(crate) fn stopper(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
@@ -364,27 +370,27 @@ impl Slot {
         }
     }
 
-    /// True where the worktree is a folder of its own, and no link that a command put there.
+    /// True where the worktree is a folder, and not a link that a command put in its place.
     fn is_folder(&self) -> bool {
         self.dir.symlink_metadata().is_ok_and(|m| m.is_dir())
     }
 
-    /// True where anything of it is there, be it only its registration.
+    /// True where the slot's worktree, its registration or its record exists.
     pub(crate) fn exists(&self) -> bool {
         self.is_registered()
             || self.dir.symlink_metadata().is_ok()
             || self.notes.join(format!("{}.json", self.number)).exists()
     }
-    /// The file that the guardian holds locked.
+    /// Returns the file whose lock the guardian holds.
     pub(crate) fn hold_path(&self) -> PathBuf {
         self.notes.join(format!("{}.hold", self.number))
     }
-    /// The runner's own copy of the index, as it was when the slot was filled.
+    /// Returns the path of the runner's own copy of the index, made when the slot was filled.
     fn index_copy(&self) -> PathBuf {
         self.notes.join(format!("{}.index", self.number))
     }
 
-    /// The runner's own copy of the index, read once.
+    /// Returns the runner's own copy of the index, which is read only once.
     fn index(&self, hash: gix::hash::Kind) -> Result<&gix::index::File, StoreError> {
         if self.index.get().is_none() {
             let _ = self.index.set(scan::read_index(&self.index_copy(), hash)?);
@@ -392,8 +398,8 @@ impl Slot {
         self.index.get().ok_or(StoreError::Gix { what: "read the index", message: "it is gone".into() })
     }
 
-    /// Compares the worktree with what it was filled with. A fifo in the place of a `.gitignore` is taken away:
-    /// no commit can hold it, and Git would wait for it.
+    /// Compares the worktree with what it was filled with. A fifo in the place of a `.gitignore` is removed:
+    /// no commit can hold it, and Git would wait for it for ever.
     fn scan(&self, hash: gix::hash::Kind) -> Result<scan::Scan, StoreError> {
         let record = &self.record;
         let when = (record.verified_at, record.folder_mode);
@@ -402,7 +408,7 @@ impl Slot {
             && let Ok(slot) = Root::open(&self.dir)
         {
             for trap in found.traps.iter().map(|trap| Path::new(std::ffi::OsStr::from_bytes(trap))) {
-                // Through no link that a command put in the place of a folder meanwhile.
+                // This follows no link that a command put in the place of a folder meanwhile.
                 if matches!(slot.kind(trap), Ok(Some(Kind::Other))) {
                     let _ = slot.remove(trap);
                 }
@@ -411,13 +417,14 @@ impl Slot {
         Ok(found)
     }
 
-    /// True while processes of an earlier run live in it.
+    /// True while a process of an earlier run lives in the slot.
     pub(crate) fn is_inhabited(&self) -> Result<bool, StoreError> {
         let path = self.hold_path();
         hold::is_taken(&path).map_err(io_error("lock", &path))
     }
 
-    /// Runs a child that writes to it, which is to keep the hold. `None`: a process of the run has it.
+    /// Takes the hold and passes it to `child`, which starts a process that writes to the slot and keeps the
+    /// hold. The argument is `None` where a process of the run has the hold.
     fn held<T>(&self, child: impl FnOnce(Option<&File>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let path = self.hold_path();
         let hold = match hold::take(&path) {
@@ -426,12 +433,13 @@ impl Slot {
             Err(error) => return Err(io_error("lock", &path)(error)),
         };
         let result = child(hold.as_ref());
-        // A child that another thread just starts may have a copy for a moment.
+        // A child that another thread is just starting may have a copy of the file for a moment, so it is
+        // unlocked and not only closed.
         let _ = hold.map(|hold| hold.unlock());
         result
     }
 
-    /// Notes which run's work is in the slot from now on; `None`: no run's.
+    /// Notes whose work is in the slot from now on: that of `run`, or of no run.
     pub(crate) fn occupy(&mut self, run: Option<Occupant>) -> Result<(), StoreError> {
         if self.record.run != run {
             let begins = run
@@ -467,16 +475,17 @@ impl Slot {
         Ok(())
     }
 
-    /// Puts what is in the slot beside it, as it is and whatever that may be: where no other way keeps it, the slot is not
-    /// lost with it. Says where it is.
+    /// Moves the worktree aside as it is, whatever it holds, and returns its new path. This is for content
+    /// that can be kept in no other way: so the slot can be used again.
     pub(crate) fn set_aside(&mut self, run_id: &str) -> Result<PathBuf, StoreError> {
         let mut aside = self.dir.with_file_name(format!("{SET_ASIDE}{run_id}"));
         if aside.symlink_metadata().is_ok() {
             aside = self.dir.with_file_name(format!("{SET_ASIDE}{}", uuid::Uuid::new_v4()));
         }
-        // No right of the folder itself is needed: it stays below the same one.
+        // This needs no rights on the folder itself, as it stays below the same parent.
         std::fs::rename(&self.dir, &aside).map_err(io_error("move aside", &self.dir))?;
-        // It is as old as this, whatever its command said; and no worktree any more, whose registration the next run has.
+        // Its age counts from now, whatever time its command gave it. And it is no worktree any more, since
+        // the next run gets the registration.
         let _ = std::fs::remove_file(aside.join(".git"));
         let now = TimeSpec::UTIME_NOW;
         let _ = utimensat(AT_FDCWD, &aside, &now, &now, UtimensatFlags::NoFollowSymlink);
@@ -485,7 +494,7 @@ impl Slot {
         Ok(aside)
     }
 
-    /// It is filled with nothing that is known from now on.
+    /// Forgets what the slot was filled with.
     fn forget_filled(&mut self) {
         self.record.tree = None;
         self.index = std::cell::OnceCell::new();
@@ -493,7 +502,7 @@ impl Slot {
         let _ = std::fs::remove_file(self.index_copy());
     }
 
-    /// Gives up the worktree as it is: moved out of the way and deleted as far as possible.
+    /// Gives up the worktree: moves it out of the way, and deletes it as far as possible.
     pub(super) fn retire(&mut self, repo: &Repository) -> Result<(), StoreError> {
         if self.is_registered() {
             self.drop_modules(repo)?;
@@ -502,13 +511,13 @@ impl Slot {
         if self.dir.symlink_metadata().is_ok() {
             let aside = self.dir.with_file_name(format!(".retired-{}", uuid::Uuid::new_v4()));
             std::fs::rename(&self.dir, &aside).map_err(io_error("move aside", &self.dir))?;
-            // A run that gave up its filling does not wait for its removal either: `gc` removes it.
+            // A run that stopped the filling does not wait for the removal either: then `gc` removes it.
             if !self.is_stopped() {
                 let _ = crate::store::remove_tree(&aside);
             }
         }
         if self.is_registered() {
-            // A link that a command put there goes itself, and not what it leads to.
+            // Where a command put a link there, the link itself is removed, not what it leads to.
             let _ = crate::store::remove_tree(&self.admin);
         }
         self.save()

@@ -1,8 +1,8 @@
 //! The repositories of submodules that a command filled in its slot.
 //!
-//! Git keeps them in the slot's registration, and with it they would go. Those with commits that no remote of
-//! theirs is known to have are moved to `aynig/submodules/<run-id>/` first, without what starts programs.
-//! Implements K14, K26.
+//! Git keeps these repositories in the slot's registration, and they would be deleted with it. Those with
+//! commits that no remote of theirs is known to have are first moved to `aynig/submodules/<run-id>/`, without
+//! what starts programs. Implements K14, K26.
 
 use super::Slot;
 use crate::protocol::id::ObjectId;
@@ -14,22 +14,24 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// How deep a submodule's name, or submodules in submodules, are followed.
+/// How many levels of folders in a submodule's name, and of submodules in submodules, are followed.
 const DEPTH: usize = 32;
-/// Most bytes of a `.git` that leads elsewhere.
+/// Most bytes of a `.git` file that leads elsewhere.
 const GITFILE_MAX: u64 = 8192;
 
-/// Where all of them are kept.
+/// Returns the folder in which the repositories of all runs are kept.
 pub(crate) fn kept(repo: &Repository) -> PathBuf {
     repo.aynig_dir().join("submodules")
 }
 
-/// Where those of one run are kept: one repository for each submodule, in a folder of its name.
+/// Returns the folder in which those of one run are kept: one repository for each submodule, in a folder that
+/// has the submodule's name.
 pub(crate) fn kept_of(repo: &Repository, run_id: &str) -> PathBuf {
     kept(repo).join(run_id)
 }
 
-/// The names of the submodules whose repositories are in a folder, those of submodules in submodules too.
+/// Returns the names of the submodules whose repositories are in a folder, those of submodules in submodules
+/// included.
 pub(crate) fn names(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut found = Vec::new();
     repositories(folder, DEPTH, &mut found)?;
@@ -37,14 +39,14 @@ pub(crate) fn names(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
 }
 
 impl Slot {
-    /// Takes the repositories of submodules out of the registration. Those whose commits may be nowhere else are
-    /// kept.
+    /// Removes the repositories of submodules from the registration. Those with commits that may be nowhere
+    /// else are moved away and kept.
     pub(super) fn drop_modules(&self, repo: &Repository) -> Result<(), StoreError> {
         let modules = self.admin.join("modules");
         if modules.symlink_metadata().is_err() {
             return Ok(());
         }
-        // What a command took the rights away from can be read, and moved, once they are back.
+        // Where the command took away access rights, the second try comes after they are restored.
         self.try_drop_modules(repo, &modules).or_else(|_| {
             make_readable(&modules);
             self.try_drop_modules(repo, &modules)
@@ -57,11 +59,12 @@ impl Slot {
         let (links, mut answers) = (self.gitlinks(repo), true);
         for name in names(modules)? {
             let module = modules.join(&name);
-            // It went with the one that it is in.
+            // It was moved together with the submodule that contains it.
             if !module.exists() {
                 continue;
             }
-            // One that can't be read may hold work. After it nothing is asked any more: it may have taken long.
+            // A repository that can't be read may hold work, so it is kept. The rest are then kept without a
+            // check, as this one may have taken long.
             let unpublished = answers.then(|| repo.git.has_unpublished(&module, &links));
             if let Some(Ok(false)) = unpublished {
                 continue;
@@ -81,15 +84,17 @@ impl Slot {
             std::fs::create_dir_all(above).map_err(io_error("create", above))?;
             std::fs::rename(&module, &to).map_err(io_error("move", &module))?;
         }
-        // Half of a repository would be taken for one with work: what goes goes at once.
+        // The next process would take half of a repository for one with work, so everything is renamed away
+        // at once.
         let aside = repo.aynig_dir().join(format!(".old-{}", uuid::Uuid::new_v4()));
         std::fs::rename(modules, &aside).map_err(io_error("move", modules))?;
         remove_tree(&aside).map_err(io_error("remove", &aside))
     }
 
-    /// The submodules of the runner's own index that have a repository in the slot, and the commit that is checked out in
-    /// each; `None` where that can't be read. It is asked for by itself: `git add` would ask such a repository for all its
-    /// changes, and so start what its configuration names.
+    /// Returns the submodules of the runner's own index that have a repository in the slot, each with the
+    /// commit that is checked out in it, or `None` where that can't be read. The commit is read separately
+    /// because `git add` would look for all changes in the repository, and so start programs that its
+    /// configuration names.
     pub(super) fn submodules(
         &self,
         repo: &Repository,
@@ -97,9 +102,9 @@ impl Slot {
         let Ok(slot) = Root::open(&self.dir) else { return Ok(Vec::new()) };
         let with = |(path, _): (BString, ObjectId)| {
             let dot_git = Path::new(OsStr::from_bytes(&path)).join(".git");
-            // Nothing is there, or no folder of the slot.
+            // Skips a submodule without a `.git`, or one that is not in a folder of the slot.
             slot.kind(&dot_git).ok()??;
-            // Another account's repository, or another of this account's, is not the command's to name.
+            // The command must not make the runner read another repository, of this account or of any other.
             let own = self.leads_to_own(&slot, &dot_git);
             let head = own.then(|| repo.git.head_of_submodule(&self.dir.join(&dot_git)).ok()).flatten();
             Some((path, head))
@@ -107,12 +112,12 @@ impl Slot {
         Ok(self.own_links(repo)?.into_iter().filter_map(with).collect())
     }
 
-    /// Where slots are.
+    /// Returns the folder that contains the slots.
     pub(super) fn folder_of_slots(&self) -> &Path {
         self.dir.parent().unwrap_or(&self.dir)
     }
 
-    /// True for a `.git` that is a repository itself, or leads to one in the slot or in its registration.
+    /// True where a `.git` is a repository itself, or leads to one in the slot or in its registration.
     fn leads_to_own(&self, slot: &Root, dot_git: &Path) -> bool {
         let Ok(Some(Kind::File)) = slot.kind(dot_git) else {
             return matches!(slot.kind(dot_git), Ok(Some(Kind::Folder)));
@@ -125,8 +130,8 @@ impl Slot {
         to.is_ok_and(|to| own.iter().flatten().any(|own| to.starts_with(own)))
     }
 
-    /// Removes the repositories that are in the slot, which Git would look into before it removes them, and wait for a fifo
-    /// there for ever. What they hold was kept. False where that can't be done.
+    /// Removes the repositories that are in the slot; false where that can't be done. Git would read them
+    /// before it removes them, and would wait for ever for a fifo in one. What they hold was kept before.
     pub(super) fn remove_repositories(&self, repo: &Repository) -> Result<bool, StoreError> {
         let Ok(slot) = Root::open(&self.dir) else { return Ok(false) };
         for (path, _) in self.own_links(repo)? {
@@ -134,7 +139,7 @@ impl Slot {
             if matches!(slot.kind(&place.join(".git")), Ok(None)) {
                 continue;
             }
-            // Through no link: that of a folder above leads to what is not the slot's.
+            // A link in the place of it, or of a folder above it, leads to what is not the slot's.
             if !matches!(slot.kind(place), Ok(Some(Kind::Folder))) {
                 return Ok(false);
             }
@@ -149,7 +154,8 @@ impl Slot {
         Ok(true)
     }
 
-    /// The submodules of the runner's own index: their paths, and the commits that the slot was filled with.
+    /// Returns the submodules of the runner's own index: their paths, and the commits with which the slot was
+    /// filled.
     pub(super) fn own_links(&self, repo: &Repository) -> Result<Vec<(BString, ObjectId)>, StoreError> {
         let index = self.index(repo.hash)?;
         let links = index.entries().iter().filter(|entry| entry.mode == gix::index::entry::Mode::COMMIT);
@@ -160,7 +166,7 @@ impl Slot {
         Ok(links.filter_map(named).collect())
     }
 
-    /// The commits of submodules that the slot was filled with.
+    /// Returns the commits of the submodules with which the slot was filled.
     fn gitlinks(&self, repo: &Repository) -> Vec<ObjectId> {
         self.own_links(repo).unwrap_or_default().into_iter().map(|(_, id)| id).collect()
     }
@@ -170,7 +176,8 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
 }
 
-/// The repositories below a folder, and those of their own submodules. Links lead to what is not the command's.
+/// Adds the repositories below a folder to `found`, and those of their own submodules. No link is followed,
+/// as it may lead to what is not the command's.
 fn repositories(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), StoreError> {
     if !is_folder(folder) {
         return Ok(());
@@ -182,7 +189,7 @@ fn repositories(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result
         .map_err(io_error("read", folder))?;
     inside.sort();
     for path in inside.into_iter().filter(|path| is_folder(path)) {
-        // Deeper than submodules are nested in practice: it is kept as it is.
+        // A folder deeper than submodules are nested in practice is taken for a repository as it is.
         let whole = depth == 0 || path.join("HEAD").symlink_metadata().is_ok();
         if whole {
             found.push(path.clone());

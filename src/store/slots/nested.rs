@@ -1,9 +1,10 @@
-//! Repositories that a command made in its slot, a clone or a `git init`, and what else Git takes into no tree.
+//! Repositories that a command made in its slot by a clone or a `git init`, and other files that Git adds to
+//! no tree.
 //!
-//! No tree can hold one, so neither can an outcome or an attempt. What a run that stalled or was fenced has of them is
-//! moved to `aynig/submodules/<run-id>/`, files and all, under the path that it had; of each `.git` in it only what starts
-//! no programs stays, and one that only leads elsewhere is renamed.
-//! Implements K26.
+//! No tree can hold such a repository, so neither can an outcome or an attempt. Those of a run that stalled
+//! or was fenced are moved to `aynig/submodules/<run-id>/` with all their files, under the paths that they
+//! had. Of each `.git` folder in them only what starts no programs stays; a `.git` that only leads elsewhere
+//! is renamed. Implements K26.
 
 use super::Slot;
 use super::modules::kept_of;
@@ -17,12 +18,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What a `.git` is called that is no folder.
+/// The new name of a `.git` that is no folder.
 const LEADS_ELSEWHERE: &str = "dot-git";
 
 impl Slot {
-    /// Keeps these repositories, or files, of the slot, whose paths are relative to it. Those that were moved already are
-    /// left out.
+    /// Keeps these repositories and files of the slot; the paths in `nested` are relative to it. Those that
+    /// were moved before are skipped.
     pub(crate) fn keep_nested(
         &self,
         repo: &Repository,
@@ -36,7 +37,8 @@ impl Slot {
         let slot = opened.map_err(|error| io_error("open", &self.dir)(error.into()))?;
         let kept = kept_of(repo, run_id);
         for path in nested.iter().map(|path| Path::new(OsStr::from_bytes(path))) {
-            // Through no link: what one leads to is not the run's. A fifo, a socket or a device holds no work.
+            // No link is followed, as what it leads to is not the run's. A fifo, a socket or a device holds
+            // no work.
             let kind = match slot.kind(path) {
                 Ok(Some(kind @ (Kind::Folder | Kind::File | Kind::Link))) => kind,
                 Ok(Some(Kind::Other) | None) | Err(_) => continue,
@@ -48,8 +50,9 @@ impl Slot {
             let above = to.parent().unwrap_or(&kept);
             std::fs::create_dir_all(above).map_err(io_error("create", above))?;
             let from = self.dir.join(path);
-            // Before it is moved: what stands where a user is sent to starts nothing, whatever comes between. What a
-            // command took the rights away from, in a folder above too, can be read and moved once they are back.
+            // Programs are taken out before the move: whatever interrupts it, nothing in the place that users
+            // are directed to can start one. Where the command took away access rights, of a folder above
+            // too, the second try comes after they are restored.
             let keep = || {
                 if kind == Kind::Folder {
                     tame_all(repo, &from, self.folder_of_slots())?;
@@ -69,7 +72,7 @@ impl Slot {
     }
 }
 
-/// Moves what is there, to another file system too: then it is where it was until all of it is there.
+/// Moves a file or folder, to another file system too: there the original stays until the copy is complete.
 fn take(from: &Path, to: &Path) -> io::Result<()> {
     match std::fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
@@ -99,7 +102,8 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes what starts programs out of every repository in a folder, and out of the folder where it is one itself.
+/// Removes what starts programs from every repository in a folder, and from the folder where it is one
+/// itself.
 fn tame_all(repo: &Repository, folder: &Path, slots: &Path) -> io::Result<()> {
     if is_repository(folder) || folder.file_name().is_some_and(|name| name == ".git") {
         tame(repo, folder, slots)?;
@@ -110,7 +114,7 @@ fn tame_all(repo: &Repository, folder: &Path, slots: &Path) -> io::Result<()> {
         if kind.is_dir() {
             tame_all(repo, &path, slots)?;
         } else if entry.file_name() == ".git" {
-            // In the place of nothing that has that name already.
+            // The first free name is taken, so that nothing is overwritten.
             let names =
                 (0..).map(|n| if n == 0 { LEADS_ELSEWHERE.into() } else { format!("{LEADS_ELSEWHERE}-{n}") });
             let free = names.map(|name| folder.join(name)).find(|to| to.symlink_metadata().is_err());

@@ -1,8 +1,10 @@
-//! What is in a slot at some paths, byte for byte, whatever rules for ignoring or converting say.
+//! Stages what a slot has at some paths, byte for byte, whatever the rules for ignoring or converting files
+//! say.
 //!
-//! A command may name paths that its outcome needs: they are staged here past `.gitignore`, `info/exclude` and
-//! every filter, on top of a tree. Regular files only, and only below the slot. What was copied into the slot, or is
-//! another branch's, comes with no folder: only where it is named itself. Implements K19, K25, K58.
+//! A command may name paths that its outcome needs: they are staged past `.gitignore`, `info/exclude` and
+//! every filter, on top of a tree. Only regular files are staged, and only from below the slot. A file that
+//! was copied into the slot, or that is another branch's, is not staged with the folder that holds it, but
+//! only where the command names the file itself. Implements K19, K25, K58.
 
 use super::Slot;
 use crate::protocol::id::ObjectId;
@@ -21,11 +23,12 @@ const FILE_MAX: u64 = 256 << 20;
 const ENTRIES_MAX: usize = 100_000;
 
 impl Slot {
-    /// The tree `base`, with what the slot has at these paths in the place of what it has there. What is never the run's
-    /// work, and not named itself, is as it is in `base`: there it is only where the command staged it.
+    /// Writes the tree `base` in which what the slot has at these paths replaces what `base` has there. A
+    /// path that is never the run's work, and that is not named itself, stays as it is in `base`, which has
+    /// it only if the command staged it.
     ///
     /// # Errors
-    /// A file that can't be read, or that is longer than 256 MiB; what Git says.
+    /// A file that can't be read, or that is longer than 256 MiB; what Git reports.
     pub(crate) fn with_paths(
         &self,
         repo: &Repository,
@@ -67,7 +70,7 @@ impl Slot {
         for (number, path) in files.iter().enumerate() {
             let file = root.file(path).map_err(cannot)?;
             let meta = file.metadata().map_err(io_error("read", path))?;
-            // A copy, so that what is hashed is what was opened.
+            // A copy is hashed, so that it is the content of the file that was opened.
             let copy = aside.join(number.to_string());
             let bytes = root.read(path, FILE_MAX).map_err(cannot)?;
             std::fs::write(&copy, bytes).map_err(io_error("write", &copy))?;
@@ -104,7 +107,7 @@ fn collect(
                 collect(root, &path.join(entry.name), without, files)?;
             }
         }
-        // Nothing that the run's own files are.
+        // Links, fifos and the like are not files of the run's own.
         Ok(Some(Kind::Link | Kind::Other) | None) => {}
         Err(error) if error.refusal().is_some() => {}
         Err(error) => return Err(cannot(error)),

@@ -1,9 +1,10 @@
 //! Where a slot is, and which registered worktrees are slots of ours.
 //!
-//! Where slots live hangs on the environment, and on where the repository is. A slot's record therefore names
-//! its folder: work that is in another one than today's is found there. The record of a copied repository
-//! names folders of the original, and leaves them alone. A worktree of the user's may be named as a slot is:
-//! one of ours has our reason for its lock, or is where its record says. Implements K14, K26, K45.
+//! Where slots live depends on the environment, and on where the repository is. A slot's record therefore
+//! names its folder, so that work in a folder other than today's is found there. The record of a copied
+//! repository names folders of the original, which must be left alone. One of the user's own worktrees may
+//! have the name of a slot; a slot of ours has our text as the reason of its lock, or is where its record
+//! says. Implements K14, K26, K45.
 
 use super::{ADMIN_PREFIX, Slot, read_record};
 use crate::store::read_plain;
@@ -13,87 +14,88 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Why a slot is locked, for `git worktree list`.
+/// The reason for a slot's lock, which `git worktree list` shows.
 pub(super) const REASON: &[u8] = b"a slot of git-aynig: 'git aynig gc' removes it\n";
-/// What every version of that began with.
+/// The beginning that this reason has had in every version.
 const OURS: &[u8] = b"a slot of git-aynig";
 
-/// The folder of a slot, as noted.
+/// The folder of a slot, as a record has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) dir: String,
-    /// Its registration, as it was called then.
+    /// The path that the slot's registration had when this was noted.
     pub(crate) admin: String,
 }
 
 impl Place {
-    /// `None` for names that JSON can't hold: such a slot is looked for where slots are now.
+    /// Notes a slot's folder and registration; `None` for paths that are not UTF-8, which JSON can't hold.
+    /// Such a slot is looked for where slots are now.
     pub(super) fn of(dir: &Path, admin: &Path) -> Option<Self> {
         Some(Self { dir: dir.to_str()?.to_owned(), admin: admin.to_str()?.to_owned() })
     }
 
-    /// The noted folder where it is still that of the slot with this registration, and not `home`.
+    /// Returns the noted folder, if it still belongs to the slot with this registration and is not `home`.
     pub(super) fn elsewhere(&self, home: &Path, admin: &Path) -> Option<PathBuf> {
         let (dir, then) = (PathBuf::from(&self.dir), Path::new(&self.admin));
         let there = dir.symlink_metadata().ok().filter(|meta| meta.is_dir())?;
         let same = home.symlink_metadata().is_ok_and(|h| (h.dev(), h.ino()) == (there.dev(), there.ino()));
-        // A copied repository has a copy of the record too, but the folder is the original's.
+        // A copied repository has a copy of the record too, but the folder belongs to the original.
         let copied = then != admin && then.exists();
         let ours = dir.file_name() == home.file_name() && links_to(&dir, then);
         (ours && !same && !copied).then_some(dir)
     }
 }
 
-/// True for a worktree that is registered under this name.
+/// True where `dir` is a worktree whose `.git` file leads to this registration.
 fn links_to(dir: &Path, admin: &Path) -> bool {
     let link = read_plain(&dir.join(".git"), 64 << 10).unwrap_or_default();
     link.strip_prefix(b"gitdir: ").is_some_and(|to| to.trim_ascii_end() == admin.as_os_str().as_bytes())
 }
 
-/// The number in the name of a registration, if it is one that a slot has.
+/// Returns the number of a slot from the name of its registration; `None` for a name that no slot has.
 pub(super) fn number_of(admin: &Path) -> Option<usize> {
     let number = admin.file_name()?.to_str()?.strip_prefix(ADMIN_PREFIX)?;
     number.parse().ok().filter(|n: &usize| n.to_string() == number)
 }
 
-/// True for the Git directory of a slot, whatever a command did to it; false for a worktree of the user's that
-/// is only named so.
+/// True for the Git directory of a slot, whatever a command did to it; false for one of the user's own
+/// worktrees that only has such a name.
 pub(crate) fn is_slot(admin: &Path) -> bool {
     let Some(number) = number_of(admin) else { return false };
     let Some(parent) = admin.parent().filter(|p| p.ends_with("worktrees")) else { return false };
-    // First what tells most slots.
+    // The reason of the lock comes first, as it identifies most slots.
     if read_plain(&admin.join("locked"), 64 << 10).is_ok_and(|reason| reason.starts_with(OURS)) {
         return true;
     }
     let record = read_record(&parent.with_file_name("aynig").join("slots"), number);
     if record.run.is_some() {
-        // While a run is in it, all that is said there may be its command's.
+        // While a run is in the slot, its command may have written anything into the registration.
         return true;
     }
-    // A folder without its link is no worktree.
+    // A registration without its `gitdir` is no worktree of the user's.
     let Ok(link) = read_plain(&admin.join("gitdir"), 64 << 10) else { return true };
     record.place.is_some_and(|place| [place.dir.as_bytes(), b"/.git"].concat() == link.trim_ascii_end())
 }
 
-/// True where the registration of this name is the user's.
+/// True where the registration of this name belongs to one of the user's own worktrees.
 pub(super) fn is_foreign(admin: &Path, home: &Path) -> bool {
     admin.symlink_metadata().is_ok() && !is_slot(admin) && {
-        // An older record names no place.
+        // An older record names no place, so a registration that leads to `home` counts as ours too.
         let link = read_plain(&admin.join("gitdir"), 64 << 10).unwrap_or_default();
         link.trim_ascii_end() != home.join(".git").as_os_str().as_bytes()
     }
 }
 
 impl Slot {
-    /// True where its registration is there, and is its own.
+    /// True where the slot's registration exists, and is not that of a worktree of the user's.
     pub(super) fn is_registered(&self) -> bool {
         self.admin.symlink_metadata().is_ok() && !is_foreign(&self.admin, &self.home)
     }
 
-    /// Goes to where slots are now. What was in the old folder was kept.
+    /// Moves the slot to where slots are now. The old folder is given up: the work in it was kept before.
     pub(super) fn go_home(&mut self, repo: &Repository) {
         if self.dir != self.home {
-            // A folder that can't be removed does no harm.
+            // If the old folder can't be removed, that does no harm.
             let _ = self.retire(repo);
             let _ = self.dir.parent().map(std::fs::remove_dir);
             self.dir = self.home.clone();

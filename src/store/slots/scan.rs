@@ -1,9 +1,9 @@
-//! Compares a slot with an index: every file by its stat data, the recent ones by content too.
+//! Compares a slot with an index: every file by its stat data, recently changed ones by content too.
 //!
-//! Trusts nothing that a command can forge: change time and inode come from the system, and the index is
-//! the runner's own copy. A file that changed within the clock's granularity of the last check is read
-//! and hashed. One walk finds changed, missing and added files, empty folders and nested repositories.
-//! Implements K14 (byte for byte), K25 (what the command left).
+//! The comparison trusts nothing that a command can forge: change time and inode come from the system, and
+//! the index is the runner's own copy. A file that changed within the clock's granularity of the last check
+//! is read and hashed. One walk finds changed, missing and added files, empty folders and nested
+//! repositories. Implements K14 (byte for byte), K25 (what the command left).
 
 use crate::store::StoreError;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -20,24 +20,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// File systems stamp with the clock of the last timer tick: this old a stamp may hide a later change.
+/// File systems take time stamps from the clock of the last timer tick, so a change may be this much later
+/// than its stamp says.
 const GRANULARITY_NS: u64 = 20_000_000;
-/// Below this many files a second thread costs more than it brings.
+/// Below this many files a second thread costs more time than it saves.
 const PARALLEL_FROM: usize = 3000;
 
-/// How folders are opened: as what they are, never through a link.
+/// The flags with which folders are opened: a link to a folder is refused.
 const FOLDER: OFlag =
     OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
-    /// True where every file is as the index says and nothing else is there.
+    /// True where every file is as the index says and the slot holds nothing else.
     pub(crate) clean: bool,
-    /// Repositories inside the slot that the index does not know, relative to it.
+    /// Repositories inside the slot that the index does not know, as paths relative to the slot.
     pub(crate) nested: Vec<BString>,
-    /// Folders that this account can't list, relative to it.
+    /// Folders that this account can't list, as paths relative to the slot.
     pub(crate) closed: Vec<BString>,
-    /// Fifos, sockets and devices where Git looks for its own files: it would wait for them for ever.
+    /// Fifos, sockets and devices in the places of files that Git opens: it would wait for them for ever.
     pub(crate) traps: Vec<BString>,
 }
 
@@ -52,7 +53,7 @@ struct Walk<'a> {
     beside: &'a [Vec<u8>],
     pending: Mutex<(Vec<BString>, usize)>,
     wake: std::sync::Condvar,
-    /// True where no other thread walks along, and none waits to be woken.
+    /// True where only one thread walks, so that none waits to be woken.
     alone: bool,
     matched: AtomicUsize,
     dirty: AtomicBool,
@@ -61,13 +62,13 @@ struct Walk<'a> {
     traps: Mutex<Vec<BString>>,
 }
 
-/// Reads the runner's index copy.
+/// Reads an index file.
 pub(crate) fn read_index(path: &Path, hash: gix::hash::Kind) -> Result<gix::index::File, StoreError> {
     gix::index::File::at(path, hash, true, Default::default())
         .map_err(|e| StoreError::Gix { what: "read the index", message: e.to_string() })
 }
 
-/// True where an index may hide a change of some file from Git: one that can't be read may.
+/// True where an index may hide a changed file from Git, or can't be read.
 pub(crate) fn hides(path: &Path, hash: gix::hash::Kind) -> bool {
     use gix::index::entry::{Flags, Mode};
     let hides = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
@@ -77,8 +78,8 @@ pub(crate) fn hides(path: &Path, hash: gix::hash::Kind) -> bool {
 }
 
 /// Compares `dir` with `index`, whose entries were true at `verified_at` (nanoseconds since 1970).
-/// `folder_mode` is what every folder had then, where that is known. What is `beside` is not looked at; folders end
-/// in a slash there.
+/// `folder_mode` is the mode that every folder had then, where that is known. The paths in `beside` are
+/// skipped; folders among them end in a slash.
 pub(crate) fn scan(
     dir: &Path,
     index: &gix::index::State,
@@ -114,7 +115,7 @@ pub(crate) fn scan(
         walk.work();
     } else {
         std::thread::scope(|scope| {
-            // Where the system gives no thread this one does it all.
+            // Where the system gives no thread, this one does all of the work.
             let _ = std::thread::Builder::new().spawn_scoped(scope, || walk.work());
             walk.work();
         });
@@ -166,17 +167,19 @@ impl Walk<'_> {
         self.dirty.store(true, Ordering::Relaxed);
     }
 
-    /// A folder that can't be written to is as changed as a file.
+    /// Counts a folder with other permissions (one that can't be written to, say) as changed, like a file.
     fn mode(&self, permissions: u32) {
         if self.folder_mode.is_some_and(|mode| mode != permissions) {
             self.changed();
         }
     }
 
-    /// Looks at one folder; says which folders are below it. `seen` is room for its names.
+    /// Compares one folder, and returns the folders directly below it. `seen` is a buffer for the folder's
+    /// names.
     ///
-    /// Everything is asked for relative to an open folder, in the order of the index: on large slots most of
-    /// the time goes into the system's walk along paths, and it has together what was made together.
+    /// Every file is examined relative to the open folder, and in the order of the index. On large slots most
+    /// of the time is spent where the system resolves paths, and it stores files together that were made
+    /// together.
     fn folder(&self, relative: &BStr, seen: &mut Vec<u8>) -> Vec<BString> {
         let path = if relative.is_empty() { b".".as_bstr() } else { relative };
         let Some(folder) = self.names(path, seen) else { return Vec::new() };
@@ -188,7 +191,7 @@ impl Walk<'_> {
         if relative.is_empty() {
             names.retain(|name| name.to_bytes() != b".git");
         } else if names.binary_search(&c".git").is_ok() {
-            // A repository that the index does not know. What is in it is its own.
+            // A repository that the index does not know. Its content is not compared.
             self.changed();
             if let Ok(mut nested) = self.nested.lock() {
                 nested.push(relative.to_owned());
@@ -230,7 +233,7 @@ impl Walk<'_> {
         below
     }
 
-    /// True for what was there before the run, kept or copied, and is ignored.
+    /// True for a path that was kept or copied into the slot before the run, and is ignored.
     fn is_beside(&self, stat: &Stat, path: impl Fn() -> BString) -> bool {
         !self.beside.is_empty() && {
             let mut path = path();
@@ -241,13 +244,15 @@ impl Walk<'_> {
         }
     }
 
-    /// Opens a folder and lists what is in it, each name with its NUL.
+    /// Opens a folder and lists its names into `seen`, each with a NUL at its end; `None` where it can't be
+    /// opened.
     fn names(&self, path: &BStr, seen: &mut Vec<u8>) -> Option<Dir> {
         seen.clear();
         let opened = Dir::openat(&self.root, path.as_bytes(), FOLDER, nix::sys::stat::Mode::empty());
         let cannot = |errno| {
             self.changed();
-            // What is gone by now, or no folder any more, holds nothing, and what the system lacks says nothing.
+            // A folder that is gone by now, or is no folder any more, holds nothing. Errors for a lack of
+            // resources say nothing about the folder.
             if matches!(errno, Errno::EACCES | Errno::EPERM | Errno::ENAMETOOLONG)
                 && let Ok(mut closed) = self.closed.lock()
             {
@@ -263,12 +268,12 @@ impl Walk<'_> {
                 Err(_) => self.changed(),
             }
         }
-        // It is not listed again: dropped, this would go back to its beginning.
+        // The folder is not listed again. To drop the iterator would rewind it for nothing.
         std::mem::forget(entries);
         Some(folder)
     }
 
-    /// The index entries whose path begins with a folder's: they stand together, sorted.
+    /// Returns the index entries below a folder. They are adjacent, as the index is sorted.
     fn entries_below(&self, relative: &BStr) -> &[gix::index::Entry] {
         let all = self.index.entries();
         if relative.is_empty() {
@@ -281,7 +286,7 @@ impl Walk<'_> {
         &all[from..from + length]
     }
 
-    /// A submodule is an empty folder: its repository is not ours to fill.
+    /// Compares a submodule, which must be an empty folder: its repository is not ours to fill.
     fn submodule(&self, parent: &Dir, name: &CStr) {
         self.matched.fetch_add(1, Ordering::Relaxed);
         let empty = Dir::openat(parent, name, FOLDER, nix::sys::stat::Mode::empty()).is_ok_and(|mut d| {
@@ -317,18 +322,18 @@ impl Walk<'_> {
     }
 }
 
-/// A folder's entries of the index, asked for in their order.
+/// The index entries of one folder, which are looked up in ascending order.
 struct Known<'a> {
     index: &'a gix::index::State,
     rest: &'a [gix::index::Entry],
-    /// Length of the part of the path that they share.
+    /// The length of the part of the path that the entries share.
     prefix: usize,
 }
 
 impl<'a> Known<'a> {
     fn find(&mut self, name: &CStr) -> Option<&'a gix::index::Entry> {
         let order = |e: &gix::index::Entry| e.path(self.index)[self.prefix..].as_bytes().cmp(name.to_bytes());
-        // As a rule it is the next.
+        // Usually the wanted entry is the next one.
         if self.rest.first().is_some_and(|e| order(e).is_lt()) {
             let skipped = self.rest.partition_point(|e| order(e).is_lt());
             self.rest = &self.rest[skipped..];
@@ -337,12 +342,12 @@ impl<'a> Known<'a> {
     }
 }
 
-/// The permissions of a folder, special bits included.
+/// Returns the permissions of a folder, special bits included.
 pub(crate) fn folder_mode(meta: &std::fs::Metadata) -> u32 {
     meta.mode() & 0o7777
 }
 
-/// What of a file's metadata counts. Systems differ in how wide the fields are.
+/// The metadata of a file that is compared, in types that are the same on all systems.
 struct Stat {
     kind: SFlag,
     permissions: u32,
@@ -367,12 +372,13 @@ impl From<&FileStat> for Stat {
 }
 
 impl Stat {
-    /// True for what Git would open by this name (`.gitignore`, `.gitattributes`) and never come back from.
+    /// True for a file with a name that Git would open (`.gitignore`, `.gitattributes`), and whose kind would
+    /// make it wait for ever.
     fn is_trap(&self, name: &CStr) -> bool {
         !matches!(self.kind, SFlag::S_IFREG | SFlag::S_IFLNK) && name.to_bytes().starts_with(b".git")
     }
 
-    /// True where it is what the index noted; the index keeps the low 32 bits of each.
+    /// True where the metadata is what the index noted. The index keeps only the low 32 bits of each number.
     fn is_of(&self, entry: &gix::index::Entry) -> bool {
         let kind = match self.kind {
             SFlag::S_IFLNK => entry.mode == Mode::SYMLINK,

@@ -1,22 +1,23 @@
-//! A repository that a command made, as one that a person may look into.
+//! Makes a repository that a command made safe for a person to look into.
 //!
-//! Git starts what a repository's own configuration names, and its hooks. Of a kept one no more stays than what
-//! says how it is stored, and where its remotes are: no program, no hook, no working tree, which is gone.
-//! Implements K26.
+//! Git starts programs that a repository's own configuration names, and its hooks. So a kept repository
+//! retains only what says how it is stored and where its remotes are: no program, no hook, and no working
+//! tree, which no longer exists. Implements K26.
 
 use crate::store::repository::Repository;
 use crate::store::{beneath::Root, is_plain, remove_tree};
 use std::path::Path;
 
-/// Keys of `extensions`, and of a remote, that stay.
+/// The keys of `extensions` that stay.
 const EXTENSIONS: &[&str] = &["objectformat", "refstorage", "compatobjectformat"];
+/// The keys of a remote that stay.
 const OF_A_REMOTE: &[&str] = &["url", "pushurl", "fetch"];
 
 /// Writes the configuration of the repository in this folder anew, and removes its hooks.
 pub(super) fn tame(repo: &Repository, git_dir: &Path, slots: &Path) -> std::io::Result<()> {
     let config = git_dir.join("config");
     if config.symlink_metadata().is_ok() && !is_plain(&config) {
-        // Nothing that says how it is stored.
+        // A link or a folder here says nothing about how the repository is stored.
         remove_tree(&config)?;
     }
     let said = is_plain(&config).then(|| repo.git.config_file(&config).ok()).flatten().unwrap_or_default();
@@ -48,13 +49,14 @@ pub(super) fn tame(repo: &Repository, git_dir: &Path, slots: &Path) -> std::io::
     Ok(Root::open(git_dir)?.replace(Path::new("config"), content.as_bytes(), 0o644)?)
 }
 
-/// True for the address of a repository that a command made itself as a rule, and its hooks: a path below these
-/// folders, one that is gone, or one that begins in the current folder.
+/// True for an address whose repository, and so its hooks, the command probably made itself: a path below one
+/// of these folders, one that does not exist, or a relative one. Also true for an address that would start a
+/// program.
 fn leads_inside(folders: &[&Path], address: &str) -> bool {
     let path = address.strip_prefix("file://").unwrap_or(address);
     let at_host = path.find(':').is_some_and(|colon| !path[..colon].contains('/'));
     if path.contains("::") {
-        // A program of that name would be started.
+        // Git would start a program that the address names.
         return true;
     }
     if path.contains("://") || at_host {
@@ -72,7 +74,7 @@ pub(super) fn is_repository(folder: &Path) -> bool {
     has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
-/// A value, or the name of a subsection, as configuration has it.
+/// Returns a value, or the name of a subsection, quoted as configuration needs it.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

@@ -1,9 +1,9 @@
-//! Whose turn it is where all slots are taken: the one who waits longest.
+//! Whose turn it is where all slots are taken: that of the process that has waited longest.
 //!
-//! A process that waits has a ticket: a file that says since when and for how many slots, locked while its
-//! process lives and touched while it looks. No process takes a slot that an older ticket waits for, so that
-//! none is overtaken for ever; a ticket that was not touched for a while is a stopped process's, and does not
-//! count. Implements K14.
+//! A process that waits has a ticket: a file that says since when and for how many slots it waits, locked
+//! while its process lives, and touched each time it looks for a slot. No process takes a slot that an older
+//! ticket waits for, so no process is overtaken for ever. A ticket that was not touched for a while belongs
+//! to a stopped process, and does not count. Implements K14.
 
 use super::Pool;
 use crate::store::{StoreError, io_error};
@@ -15,12 +15,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// Who has not looked for so long does not wait.
+/// A process that has not touched its ticket for this long does not count as waiting.
 const STOPPED: Duration = Duration::from_secs(5);
-/// How often a ticket is touched.
+/// Least time between two touches of a ticket.
 const TOUCH: Duration = Duration::from_secs(1);
 
-/// The right to be next.
+/// A place in the line for a slot; the place is given up when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     path: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Says that its holder still waits.
+    /// Notes that the ticket's holder still waits.
     pub(crate) fn touch(&self) {
         let now = SystemTime::now();
         if now.duration_since(self.touched.get()).map_or(true, |since| since >= TOUCH) {
@@ -50,7 +50,7 @@ impl Pool<'_> {
         self.repo.aynig_dir().join("turns")
     }
 
-    /// A ticket from now on.
+    /// Gets in line: makes a ticket that counts from now.
     pub(crate) fn wait_in_line(&self) -> Result<Ticket, StoreError> {
         static NTH: AtomicU32 = AtomicU32::new(0);
         let folder = self.tickets();
@@ -59,7 +59,7 @@ impl Pool<'_> {
         let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
         let unique = format!("{}-{}", nix::unistd::getpid(), NTH.fetch_add(1, Ordering::Relaxed));
         let path = folder.join(format!("{since:024}.{}.{unique}", self.size));
-        // Seen once it is locked: an unlocked one is a dead process's.
+        // The ticket gets its name only once it is locked, as an unlocked ticket counts as a dead process's.
         let aside = folder.join(format!(".{unique}"));
         let mut options = File::options();
         options.write(true).create(true).truncate(true).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
@@ -72,8 +72,8 @@ impl Pool<'_> {
         Ok(Ticket { path, file, touched: now.into() })
     }
 
-    /// The number from which on slots are free for the holder of this ticket, or none: those below are awaited by
-    /// processes that have waited longer.
+    /// Returns the number of the first slot that the holder of `own` may take, or a process without a ticket:
+    /// processes that have waited longer wait for the slots below it.
     pub(crate) fn first_of_turn(&self, own: Option<&Ticket>) -> usize {
         let Ok(entries) = std::fs::read_dir(self.tickets()) else { return 0 };
         let own = own.and_then(|ticket| ticket.path.file_name()).map(OsStr::to_owned);
@@ -91,7 +91,8 @@ impl Pool<'_> {
         first
     }
 
-    /// True while a ticket's process lives and looks; what the dead left goes.
+    /// True while a ticket's process lives and still looks for a slot. The ticket of a dead process is
+    /// removed.
     fn waits(&self, entry: &std::fs::DirEntry) -> bool {
         let touched = entry.metadata().and_then(|m| m.modified());
         if touched.is_ok_and(|at| at.elapsed().is_ok_and(|since| since > STOPPED)) {

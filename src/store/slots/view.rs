@@ -1,10 +1,10 @@
-//! A Git directory of the runner's own, through which a slot is read once a command has been in it.
+//! A Git directory of the runner's own, through which a slot is read once a command has run in it.
 //!
-//! What stands in a slot's registration (its configuration, whose repository it belongs to) is the command's
-//! word, and Git would go by it: start the filters of a repository that the command made, or write there. So
-//! nothing is read through it. A view has none of that: it belongs to this repository, and holds no more than
-//! Git asks for, and a bounded copy of the command's index. Made when it is first asked for, gone when dropped.
-//! Implements K14, K25.
+//! The content of a slot's registration (its configuration, the repository that it names) may have been
+//! written by the command, and Git would obey it: it would start the filters of a repository that the command
+//! made, or write there. So nothing is read through the registration. A view is free of all that: it belongs
+//! to this repository, and holds only what Git needs, and a bounded copy of the command's index. It is made
+//! when it is first asked for, and removed when it is dropped. Implements K14, K25.
 
 use super::{Slot, admin};
 use crate::protocol::id::ObjectId;
@@ -14,14 +14,14 @@ use crate::supervisor::beneath::{self, BeneathError, Kind, Root};
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-/// A longer index is not copied: it would be some eight million files.
+/// Most bytes of an index that is copied: a longer one would be of some eight million files.
 const INDEX_MAX: u64 = 1 << 30;
-/// Most names of a registration that are looked through for the rest of a split index.
+/// Most names of a registration that are searched for the shared parts of a split index.
 const NAMES_MAX: usize = 10_000;
-/// Most such rests: Git keeps one, and those of before for a while.
+/// Most of these shared parts that are copied: Git keeps the current one, and earlier ones for a while.
 const SHARED_MAX: usize = 16;
 
-/// The view of one slot, for this process.
+/// The view of one slot that this process has.
 pub(super) struct View<'a> {
     slot: &'a Slot,
     repo: &'a Repository,
@@ -30,19 +30,19 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// A view whose HEAD is this commit; nothing is made yet.
+    /// Returns a view whose HEAD is this commit; no file is made yet.
     pub(super) fn new(slot: &'a Slot, repo: &'a Repository, commit: ObjectId) -> Self {
         Self { slot, repo, commit, dir: OnceCell::new() }
     }
 
-    /// The Git directory.
+    /// Returns the view's Git directory, which is made at the first call.
     pub(super) fn dir(&self) -> Result<&Path, StoreError> {
         if let Some(dir) = self.dir.get() {
             return Ok(dir);
         }
         let name = format!("{}.staging-{}", self.slot.number, std::process::id());
         let dir = self.slot.notes.join(name);
-        // One that a process of this number left.
+        // A dead process that had the same id may have left one.
         remove_tree(&dir).map_err(io_error("remove", &dir))?;
         let dir = self.dir.get_or_init(|| dir);
         self.fill(dir)?;
@@ -50,7 +50,8 @@ impl<'a> View<'a> {
         Ok(dir)
     }
 
-    /// The copy of the command's index; nothing where it left none that can be read.
+    /// Returns the path of the copy of the command's index. The file is missing where the command left no
+    /// index that can be read.
     pub(super) fn index(&self) -> Result<PathBuf, StoreError> {
         Ok(self.dir()?.join("index"))
     }
@@ -98,7 +99,7 @@ impl Drop for View<'_> {
 }
 
 impl Slot {
-    /// The registration as a folder, no link.
+    /// Opens the slot's registration as a folder, without following a link.
     pub(super) fn opened_admin(&self) -> Result<Root, BeneathError> {
         let (worktrees, name) = beneath::apart(&self.admin)?;
         worktrees.below(name)

@@ -1,13 +1,13 @@
-//! Files below a folder in which other processes write: no name in them is trusted.
+//! Files below a folder in which other processes write: no name in the folder is trusted.
 //!
-//! A command or a push may put a link, a fifo, a device or a file without end in any place that we
-//! read or write by name. Here each component of a path is opened from the folder before it, so that no link
-//! below the root leads anywhere, however often names are swapped meanwhile; what is not a regular file is
-//! not opened for long enough to wait for it; what is read or listed is bounded. An absolute path and `..` are
-//! refused. Whose the files are is the caller's to judge, by the metadata of what was opened, and so is the
-//! root itself: links on the way to it are followed. Calling sequence: [`Root::open`], then any of its methods,
-//! each with a path below the root; [`Root::below`] makes a folder there a root. [`found`] tells what is not
-//! there from what can't be had. Implements K16, K19.
+//! A command or a push may put a link, a fifo, a device or an endless file in any place that this program
+//! reads or writes by name. So each component of a path is opened from the folder before it: no link below
+//! the root is followed, however often names are swapped meanwhile. A file that is not regular is opened only
+//! in a way that never waits for it. What is read or listed is bounded. An absolute path and `..` are
+//! refused. The caller judges who owns the files, by the metadata of what was opened, and vouches for the
+//! root itself: links on the way to it are followed. Calling sequence: [`Root::open`], then any of its
+//! methods, each with a path below the root; [`Root::below`] makes a folder there a root. [`found`] tells a
+//! file that does not exist from one that can't be read. Implements K16, K19.
 
 mod tree;
 
@@ -22,66 +22,66 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-/// Why something below a root was not done. Its words name the path from the root on.
+/// Why something below a root was not done. Its message names the whole path, the root included.
 #[derive(Debug, thiserror::Error)]
 pub enum BeneathError {
-    /// It is not what may be opened there.
+    /// The name is, or leads through, something that may not be opened.
     #[error("cannot {what} '{}': {why}", path.display())]
     Refused {
         /// What was to be done.
         what: &'static str,
-        /// With what, the root included.
+        /// The path, the root included.
         path: PathBuf,
-        /// What it is.
+        /// Why the path was refused.
         why: Refusal,
     },
-    /// The system said no.
+    /// A system call failed.
     #[error("cannot {what} '{}'", path.display())]
     Io {
         /// What was to be done.
         what: &'static str,
-        /// With what, the root included.
+        /// The path, the root included.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// What is not opened.
+/// Why a name is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Absolute, empty, or with `..`.
+    /// The path is absolute, empty, or contains `..`.
     #[error("it is no path below that folder")]
     Outside,
-    /// A symbolic link, at its end or on the way.
+    /// The path is, or leads through, a symbolic link.
     #[error("it is a symbolic link")]
     Link,
     /// A fifo, a device, a socket, or a folder where a file was asked for.
     #[error("it is no plain file")]
     NotPlain,
-    /// Something else where a folder was asked for.
+    /// Something that is no folder, where a folder was asked for.
     #[error("it is no folder")]
     NotFolder,
-    /// A file of more bytes than asked for, at most.
+    /// The file is longer than the caller's limit, in bytes.
     #[error("it is longer than {0} bytes")]
     TooLong(u64),
-    /// A folder of more entries than asked for, at most.
+    /// The folder has more entries than the caller's limit.
     #[error("it has more than {0} entries")]
     TooMany(usize),
 }
 
 impl BeneathError {
-    /// True where there is nothing of that name.
+    /// True if nothing of that name exists.
     pub fn is_missing(&self) -> bool {
         self.io_kind() == Some(io::ErrorKind::NotFound)
     }
 
-    /// True where there is something of that name already.
+    /// True if something of that name exists already.
     pub fn is_there(&self) -> bool {
         self.io_kind() == Some(io::ErrorKind::AlreadyExists)
     }
 
-    /// What kind of error the system's was, where it was the system's.
+    /// Returns the kind of the system's error; `None` if the name was refused without one.
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         match self {
             Self::Io { source, .. } => Some(source.kind()),
@@ -89,7 +89,7 @@ impl BeneathError {
         }
     }
 
-    /// Why it was refused, where it was refused here.
+    /// Returns why the name was refused; `None` if it was the system that failed.
     pub fn refusal(&self) -> Option<Refusal> {
         match self {
             Self::Refused { why, .. } => Some(*why),
@@ -107,7 +107,7 @@ impl From<BeneathError> for io::Error {
     }
 }
 
-/// `None` for what is not there; every other error stays one.
+/// Makes `None` of the error that something does not exist; every other error stays an error.
 pub fn found<T>(result: Result<T, BeneathError>) -> Result<Option<T>, BeneathError> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -116,7 +116,7 @@ pub fn found<T>(result: Result<T, BeneathError>) -> Result<Option<T>, BeneathErr
     }
 }
 
-/// What a name stands for, the link itself where it is one.
+/// What a name stands for; a link stands for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -138,20 +138,21 @@ pub struct Entry {
     pub kind: Kind,
 }
 
-/// A folder below which names are opened; it stays that folder, whatever its own name comes to mean.
+/// A folder below which names are opened. It stays the same folder, even if its own name comes to mean
+/// another one.
 #[derive(Debug)]
 pub struct Root {
     folder: OwnedFd,
     path: PathBuf,
 }
 
-/// Folders are opened to go on from, which takes no right to list them.
+/// Folders are opened only to go on from, which needs no right to list them.
 #[cfg(target_os = "linux")]
 const STEP: OFlag = OFlag::O_PATH;
 #[cfg(not(target_os = "linux"))]
 const STEP: OFlag = OFlag::O_RDONLY;
 
-/// The folder that a name is looked for in: the root itself, or one that was opened below it.
+/// The folder in which a name is looked up: the root itself, or one that was opened below it.
 #[derive(Debug)]
 enum At<'r> {
     Root(BorrowedFd<'r>),
@@ -170,7 +171,7 @@ impl AsFd for At<'_> {
 const SAFE: OFlag = OFlag::O_NOFOLLOW.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
 
 impl Root {
-    /// This folder. The caller vouches for the path: links on the way to it are followed.
+    /// Opens this folder as a root. The caller vouches for the path: links on the way to it are followed.
     pub fn open(path: &Path) -> Result<Self, BeneathError> {
         let flags = STEP | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let folder = nix::fcntl::open(path, flags, Mode::empty()).map_err(|errno| BeneathError::Io {
@@ -181,7 +182,7 @@ impl Root {
         Ok(Self { folder, path: path.to_owned() })
     }
 
-    /// A folder below as a root of its own.
+    /// Opens a folder below as a root of its own.
     pub fn below(&self, path: &Path) -> Result<Self, BeneathError> {
         let folder = match self.walk("open", path, &self.names("open", path)?)? {
             At::Root(folder) => {
@@ -192,12 +193,13 @@ impl Root {
         Ok(Self { folder, path: self.path.join(path) })
     }
 
-    /// What stands there; `None` where nothing does. A link is [`Kind::Link`], and not followed.
+    /// Returns what the path stands for; `None` if nothing exists there. A link is [`Kind::Link`], and not
+    /// followed.
     pub fn kind(&self, path: &Path) -> Result<Option<Kind>, BeneathError> {
         Ok(self.look(path)?.map(|(kind, _)| kind))
     }
 
-    /// [`Root::kind`], and what the system knows of it: of a link itself, not of what it names.
+    /// Returns what [`Root::kind`] does, and the metadata: for a link its own, not those of its target.
     pub fn look(&self, path: &Path) -> Result<Option<(Kind, FileStat)>, BeneathError> {
         let look = || {
             let (folder, name) = self.place("look at", path)?;
@@ -207,18 +209,18 @@ impl Root {
         Ok(found(look())?.map(|stat| (kind_of(&stat), stat)))
     }
 
-    /// Where a link leads, as it says itself: nothing is looked for there.
+    /// Returns the target of a link as the link has it; whether anything exists there is not looked at.
     pub fn link(&self, path: &Path) -> Result<OsString, BeneathError> {
         let (folder, name) = self.place("read", path)?;
         readlinkat(&folder, name).map_err(|errno| self.io("read", path, errno))
     }
 
-    /// A regular file, to be read.
+    /// Opens a regular file for reading.
     pub fn file(&self, path: &Path) -> Result<File, BeneathError> {
         self.opened("read", path, OFlag::O_RDONLY, Mode::empty())
     }
 
-    /// The whole content of a regular file of at most `limit` bytes.
+    /// Reads the whole content of a regular file of at most `limit` bytes; a longer one is an error.
     pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, BeneathError> {
         let content = self.read_from(path, 0, limit.saturating_add(1))?;
         match content.len() as u64 > limit {
@@ -227,7 +229,7 @@ impl Root {
         }
     }
 
-    /// At most `limit` bytes of a regular file, from this offset on.
+    /// Reads at most `limit` bytes of a regular file, from this offset on.
     pub fn read_from(&self, path: &Path, offset: u64, limit: u64) -> Result<Vec<u8>, BeneathError> {
         let (mut file, length) = self.open_file("read", path, OFlag::O_RDONLY, Mode::empty())?;
         let start = match offset {
@@ -238,37 +240,39 @@ impl Root {
         read.map_err(|source| self.failed("read", path, source))
     }
 
-    /// The last `limit` bytes of a regular file, or all that it has.
+    /// Reads the last `limit` bytes of a regular file, or all that it has.
     pub fn read_tail(&self, path: &Path, limit: u64) -> Result<Vec<u8>, BeneathError> {
         let length = self.file(path)?.metadata().map_err(|source| self.failed("read", path, source))?.len();
         self.read_from(path, length.saturating_sub(limit), limit)
     }
 
-    /// A new file of this mode (less the umask), to be written and read; an error where the name stands for anything.
+    /// Creates a new file of this mode (less the umask) for writing; an error if anything of that name
+    /// exists.
     pub fn create_new(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL;
         self.opened("create", path, flags, mode_of(mode))
     }
 
-    /// A regular file to be appended to, made with this mode where there is none.
+    /// Opens a regular file for appending; creates it with this mode (less the umask) if it does not exist.
     pub fn append(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
         let flags = OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT;
         self.opened("write", path, flags, mode_of(mode))
     }
 
-    /// [`Root::append`] for a file that is read too.
+    /// Opens a file as [`Root::append`] does, for reading too.
     pub fn append_and_read(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
         let flags = OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT;
         self.opened("write", path, flags, mode_of(mode))
     }
 
-    /// A regular file that is read and written, as a lock is; made with this mode where there is none.
+    /// Opens a regular file for reading and writing, as a lock file is; creates it with this mode if it does
+    /// not exist.
     pub fn lock_file(&self, path: &Path, mode: u32) -> Result<File, BeneathError> {
         self.opened("open", path, OFlag::O_RDWR | OFlag::O_CREAT, mode_of(mode))
     }
 
-    /// Puts a file there at once, whole: written aside under an unused name, renamed in. What stood
-    /// there is replaced, a link itself too and not what it names; a folder is not.
+    /// Puts a whole file in place at once: writes it under an unused name beside it and renames it. What
+    /// stood there is replaced; of a link that is the link itself, not its target. A folder is not replaced.
     pub fn replace(&self, path: &Path, content: &[u8], mode: u32) -> Result<(), BeneathError> {
         let (folder, name) = self.place("write", path)?;
         let mut aside = OsString::from(".");
@@ -286,7 +290,7 @@ impl Root {
         })
     }
 
-    /// Makes every folder of this path that is not there, with this mode (less the umask).
+    /// Makes every folder of this path that does not exist, with this mode (less the umask).
     pub fn create_dirs(&self, path: &Path, mode: u32) -> Result<(), BeneathError> {
         let mut at = At::Root(self.folder.as_fd());
         for name in self.names("create", path)? {
@@ -298,22 +302,23 @@ impl Root {
         Ok(())
     }
 
-    /// Syncs a folder (`""` for the root itself): the names in it are on disk then.
+    /// Syncs a folder (`""` for the root itself), after which the names in it are on disk.
     pub fn sync(&self, path: &Path) -> Result<(), BeneathError> {
         let folder = self.folder("sync", path)?;
-        // Opened anew: the descriptor at hand may be one that can't be synced.
+        // The folder is opened anew because the descriptor at hand may be one that can't be synced
+        // (`O_PATH`).
         let opened = openat(&folder, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | SAFE, Mode::empty());
         let opened = File::from(opened.map_err(|errno| self.io("sync", path, errno))?);
         opened.sync_all().map_err(|source| self.failed("sync", path, source))
     }
 
-    /// Moves a name to another place below, where it replaces what is there as the system does it.
+    /// Moves a name to another place below the root; replaces what is there as `rename` of the system does.
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), BeneathError> {
         let ((folder, name), (onto, new)) = (self.place("move", from)?, self.place("move", to)?);
         renameat(&folder, name, &onto, new).map_err(|errno| self.io("move", from, errno))
     }
 
-    /// Removes a name: a file, or a link itself.
+    /// Removes a file, or a link itself.
     pub fn remove(&self, path: &Path) -> Result<(), BeneathError> {
         let (folder, name) = self.place("remove", path)?;
         let gone = unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir);
@@ -327,7 +332,8 @@ impl Root {
         gone.map_err(|errno| self.io("remove", path, errno))
     }
 
-    /// What is in a folder (`""` for the root itself), sorted by name; an error where that is more than `limit`.
+    /// Returns the entries of a folder (`""` for the root itself), sorted by name; an error if there are more
+    /// than `limit`.
     pub fn list(&self, path: &Path, limit: usize) -> Result<Vec<Entry>, BeneathError> {
         match tree::entries(self.folder("list", path)?.as_fd(), limit) {
             Ok(Some(mut entries)) => {
@@ -349,7 +355,7 @@ impl Root {
         self.open_file(what, path, flags, mode).map(|(file, _)| file)
     }
 
-    /// A regular file, and its length when it was opened.
+    /// Opens a regular file; returns it with its length when it was opened.
     fn open_file(
         &self,
         what: &'static str,
@@ -364,7 +370,7 @@ impl Root {
         })
     }
 
-    /// The folder that a path's last name is in, and that name.
+    /// Returns the folder that holds a path's last name, and that name.
     fn place<'p>(&self, what: &'static str, path: &'p Path) -> Result<(At<'_>, &'p OsStr), BeneathError> {
         let mut names = self.names(what, path)?;
         let name = names.pop().ok_or_else(|| self.refused(what, path, Refusal::Outside))?;
@@ -415,7 +421,8 @@ impl Root {
     }
 
     fn refused(&self, what: &'static str, path: &Path, why: Refusal) -> BeneathError {
-        // Joining an absolute path would lose the root, and that is what the reader is told is not left.
+        // `join` with an absolute path would drop the root, and the message is to say that the path is not
+        // below the root.
         let mut whole = self.path.clone().into_os_string();
         whole.push("/");
         whole.push(path);
@@ -431,10 +438,11 @@ impl Root {
     }
 }
 
-/// The content of a regular file at a path whose folder the caller vouches for, at most `limit` bytes.
+/// Reads a regular file of at most `limit` bytes at a path whose folder the caller vouches for; a longer one
+/// is an error.
 pub fn read_plain(path: &Path, limit: u64) -> Result<Vec<u8>, BeneathError> {
     let (folder, name) = parted(path)?;
-    // Joined again: a slash at the end would have the system follow a link of that name.
+    // The path is joined again: with a slash at its end, the system would follow a link of that name.
     let path = folder.join(name);
     let refused = |why| BeneathError::Refused { what: "read", path: path.clone(), why };
     let failed = |source| BeneathError::Io { what: "read", path: path.clone(), source };
@@ -453,11 +461,12 @@ enum Denial {
     Io(io::Error),
 }
 
-/// Opens a name in a folder if it is a regular file, and says how long that is.
+/// Opens a name in a folder if it is a regular file, and returns its length too.
 fn open_in(folder: impl AsFd, name: &OsStr, flags: OFlag, mode: Mode) -> Result<(File, u64), Denial> {
     let file = match openat(&folder, name, flags | SAFE, mode) {
         Ok(fd) => File::from(fd),
-        // Nothing stands there: a link would be another error, wherever it leads.
+        // A missing name, or one that exists with `O_EXCL`. A link would give another error, wherever it
+        // leads.
         Err(errno @ (Errno::EEXIST | Errno::ENOENT)) => return Err(Denial::Io(errno.into())),
         Err(errno) => {
             let kind = fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW).map(|s| kind_of(&s));
@@ -475,10 +484,11 @@ fn open_in(folder: impl AsFd, name: &OsStr, flags: OFlag, mode: Mode) -> Result<
     }
 }
 
-/// At most `limit` bytes of a file that should have `length` more: with one call where it does.
+/// Reads at most `limit` bytes of a file that should have `length` more: with one call if it has.
 fn take(file: &mut File, length: u64, limit: u64) -> io::Result<Vec<u8>> {
     const MOST: u64 = 1 << 20;
-    // One byte more than there should be: less than was asked for says that this was all.
+    // One byte more than there should be is asked for: if fewer arrive than were asked for, that was the
+    // whole file.
     let asked = length.saturating_add(1).min(limit).min(MOST) as usize;
     let mut content = vec![0; asked];
     let read = loop {
@@ -495,7 +505,7 @@ fn take(file: &mut File, length: u64, limit: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// A path's folder as a root, and its last name.
+/// Opens a path's folder as a root; returns it with the path's last name.
 pub fn apart(path: &Path) -> Result<(Root, &Path), BeneathError> {
     let (folder, name) = parted(path)?;
     Ok((Root::open(folder)?, name))

@@ -1,10 +1,11 @@
-//! What is opened below a root and what is not. Implements K16, K19.
+//! Which names below a root are opened, and which are refused. Implements K16, K19.
 
 use super::*;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 
-/// A root with a file, a folder with a file, a file outside, and one of each kind that is not opened.
+/// Makes a root with a file, a folder with a file, a file outside of the root, and one of each kind that is
+/// refused.
 fn scene() -> (tempfile::TempDir, Root) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("root");
@@ -80,7 +81,7 @@ fn what_is_read_is_bounded() {
     assert_eq!(root.read_from(p("plain"), 99, 4).unwrap(), b"");
     assert_eq!(root.read_tail(p("plain"), 4).unwrap(), b"6789");
     assert_eq!(root.read_tail(p("plain"), 99).unwrap(), b"0123456789");
-    // A file whose length is a lie: the system says that it has none.
+    // A file whose reported length is wrong: the system says that it has none.
     let proc = Root::open(p("/proc/self")).unwrap();
     if let Ok(all) = proc.read(p("maps"), 1 << 20) {
         assert!(!all.is_empty());

@@ -1,4 +1,4 @@
-//! What is in a folder below a root, from the opened folder alone. Implements K16.
+//! Lists a folder below a root through its opened descriptor alone. Implements K16.
 
 use super::{Dir, Entry, SAFE, kind_of};
 use nix::errno::Errno;
@@ -8,10 +8,11 @@ use std::ffi::OsStr;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 
-/// What is in an opened folder, in no order; `None` where that is more than `limit`.
+/// Returns the entries of an opened folder, in no order; `None` if there are more than `limit`.
 pub(super) fn entries(folder: BorrowedFd<'_>, limit: usize) -> nix::Result<Option<Vec<Entry>>> {
     let mut found = Vec::new();
-    // Opened anew: the descriptor at hand may be one that can't be read, and keeps a place of its own.
+    // The folder is opened anew because the descriptor at hand may be one that can't be read (`O_PATH`), and
+    // because its read position is not to be moved.
     let mut open = Dir::openat(folder, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | SAFE, Mode::empty())?;
     for entry in open.iter() {
         let entry = entry?;
@@ -24,7 +25,7 @@ pub(super) fn entries(folder: BorrowedFd<'_>, limit: usize) -> nix::Result<Optio
         }
         match fstatat(folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(stat) => found.push(Entry { name: name.to_owned(), kind: kind_of(&stat) }),
-            // Removed meanwhile.
+            // The entry was removed meanwhile.
             Err(Errno::ENOENT) => {}
             Err(errno) => return Err(errno),
         }

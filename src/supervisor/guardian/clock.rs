@@ -11,8 +11,8 @@ const CLOCK: ClockId = ClockId::CLOCK_BOOTTIME;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
 
-/// Time since boot.
+/// Returns the time since boot.
 pub(super) fn now() -> Duration {
-    // These clocks always exist; a kernel that lacks them has stopped time for us.
+    // These clocks always exist; on a kernel that lacks them, time would seem to stand still.
     clock_gettime(CLOCK).map(Duration::from).unwrap_or_default()
 }

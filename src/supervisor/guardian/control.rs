@@ -1,13 +1,13 @@
-//! The caller's orders, as they come out of the control pipe.
+//! The caller's orders, as they are read from the control pipe.
 //!
-//! A pipe that ends without `linger` says that the caller is gone. Implements K17, K21.
+//! A pipe that ends without the order `Linger` says that the caller is gone. Implements K17, K21.
 
 use super::super::wire::Order;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::os::fd::BorrowedFd;
 
-/// What the control pipe said.
+/// What was read from the control pipe.
 pub(super) enum Heard {
     /// An order.
     Order(Order),
@@ -15,7 +15,8 @@ pub(super) enum Heard {
     Gone,
 }
 
-/// True once the caller's end is closed, so that no order can come. What was ordered before is no order to begin.
+/// True once the caller's end of the pipe is closed. Orders may still be unread in the pipe, but none of them
+/// asks for a start.
 pub(super) fn is_gone(pipe: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::new(pipe, PollFlags::POLLIN)];
     let ready = poll(&mut fds, PollTimeout::ZERO).is_ok();
@@ -29,17 +30,17 @@ pub(super) struct Control<'a> {
 }
 
 impl<'a> Control<'a> {
-    /// Listens to this pipe.
+    /// Reads orders from this pipe.
     pub fn new(pipe: BorrowedFd<'a>) -> Self {
         Self { pipe: Some(pipe), line: Vec::new() }
     }
 
-    /// The pipe, until it ended.
+    /// Returns the pipe until it has ended.
     pub fn open_pipe(&self) -> Option<BorrowedFd<'a>> {
         self.pipe
     }
 
-    /// Reads once, and only when the pipe is readable.
+    /// Reads once. To be called only when the pipe is readable.
     pub fn read(&mut self) -> Vec<Heard> {
         let mut bytes = [0; 256];
         let Some(pipe) = self.pipe else { return Vec::new() };

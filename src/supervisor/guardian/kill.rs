@@ -1,11 +1,11 @@
-//! Ends every process of the run: who they are, who is asked, and when they are killed.
+//! Ends every process of the run: finds them, asks them to end, and kills them.
 //!
-//! The guardian is a child subreaper: whatever a descendant's parents do, its chain of parents leads here,
-//! so a walk over `/proc` finds it, `setsid` and double forks included. Signals go to whole process groups
-//! at once, because no fork escapes those; every group of a descendant lies in a session that a descendant
-//! made. SIGTERM is sent once to each group, SIGKILL again and again until `wait` knows no child: a process that
-//! is orphaned by it comes to the guardian, and is met there at once. `ask`, then `tick` whenever it is
-//! `due`, and `child_died` after each death. Implements K17.
+//! The guardian is a child subreaper: whatever becomes of a descendant's parents, its chain of parents leads
+//! to the guardian, so a walk over `/proc` finds it, `setsid` and double forks included. Signals go to whole
+//! process groups at once, because no fork escapes those; every group of a descendant lies in a session that
+//! a descendant made. SIGTERM is sent once to each group, SIGKILL again and again until `wait` knows no
+//! child: a process that is orphaned by it comes to the guardian, and is killed there at once. Call `ask`,
+//! then `tick` whenever it is `due`, and `child_died` after each death. Implements K17.
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgid, getpgrp};
@@ -34,19 +34,20 @@ pub(super) struct Killer {
 }
 
 impl Killer {
-    /// Between two rounds of SIGKILL.
+    /// The time between two rounds of SIGKILL.
     const ROUND: Duration = Duration::from_millis(10);
-    /// After this long, those who are left cannot be killed: another user's, or stuck in the kernel.
+    /// Processes that are left after this time can't be killed: they are another user's, or stuck in the
+    /// kernel.
     const FUTILE: Duration = Duration::from_secs(1);
     const FUTILE_ROUND: Duration = Duration::from_millis(250);
 
-    /// Ends nothing yet.
+    /// Makes a killer that has not asked any process to end.
     pub fn new(command: Pid) -> Self {
         Self { command, phase: Phase::Calm, asked: HashSet::new() }
     }
 
-    /// Sends SIGTERM to each process that was not asked before, and SIGKILL to all after `grace`, or earlier if an
-    /// earlier call said so.
+    /// Sends SIGTERM to each process that was not asked before, and has all of them killed after `grace`, or
+    /// earlier if an earlier call said so.
     pub fn ask(&mut self, now: Duration, grace: Duration) {
         let kill_at = match self.phase {
             Phase::Calm => now.saturating_add(grace),
@@ -56,16 +57,17 @@ impl Killer {
         self.phase = Phase::Asked { kill_at };
         let fresh: Vec<_> =
             descendants(self.command).into_iter().filter(|p| !self.asked.contains(p)).collect();
-        // A group with a member that was asked was asked as a whole: its new members are its clean-up.
+        // A group with a member that was asked was asked as a whole: members that are new since then are part
+        // of its clean-up.
         let old_groups: HashSet<i32> = self.asked.iter().map(|p| p.group).collect();
         self.asked.extend(&fresh);
         let to_ask: Vec<_> = fresh.into_iter().filter(|p| !old_groups.contains(&p.group)).collect();
         signal(&to_ask, Signal::SIGTERM);
-        // A stopped process can't answer before it goes on.
+        // A stopped process can't handle SIGTERM before it goes on.
         signal(&to_ask, Signal::SIGCONT);
     }
 
-    /// When `tick` has something to do.
+    /// Returns when `tick` has something to do.
     pub fn due(&self) -> Option<Duration> {
         match self.phase {
             Phase::Calm => None,
@@ -89,7 +91,7 @@ impl Killer {
         self.phase = Phase::Killing { since, next: now + round };
     }
 
-    /// Meets the orphans that a death has brought.
+    /// Kills the orphans that a death has brought to the guardian.
     pub fn child_died(&self) {
         match self.phase {
             Phase::Killing { .. } => kill_children(),
@@ -97,7 +99,7 @@ impl Killer {
         }
     }
 
-    /// How many outlive SIGKILL, once that is clear.
+    /// Returns how many processes outlive SIGKILL; `None` until they had time to die.
     pub fn survivors(&self, now: Duration) -> Option<u32> {
         match self.phase {
             Phase::Killing { since, .. } if now >= since + Self::FUTILE => {
@@ -108,9 +110,9 @@ impl Killer {
     }
 }
 
-/// Kills the guardian's own children, again while there are new ones. This takes microseconds where the
-/// walk over all processes takes milliseconds, in which a storm of forks is a generation further. Kernels
-/// without this file have the walk alone.
+/// Kills the guardian's own children, and repeats that while new ones come. This takes microseconds where the
+/// walk over all processes takes milliseconds, in which a storm of forks gets a generation ahead. On kernels
+/// without this file only the walk is left.
 fn kill_children() {
     let mut met: HashSet<Process> = HashSet::new();
     for _ in 0..64 {
@@ -126,7 +128,8 @@ fn kill_children() {
     }
 }
 
-/// Kills every descendant, also those whose parents may not be killed; again while there are new ones.
+/// Kills every descendant, also those below processes that may not be killed; repeats that while new ones
+/// come.
 fn kill_all(command: Pid) {
     let mut met = HashSet::new();
     for _ in 0..16 {
@@ -144,14 +147,16 @@ fn signal(processes: &[Process], signal: Signal) {
     signal_groups(processes.iter().map(|process| (process.pid, process.group)), signal);
 }
 
-/// Sends a signal to the groups of these processes; each is a process and its group.
+/// Sends a signal to the groups of these processes, each given as its process id and its group. A process
+/// whose group is this process's own, or not known, gets the signal alone.
 pub(in crate::supervisor) fn signal_groups(processes: impl Iterator<Item = (i32, i32)>, signal: Signal) {
     let own = getpgrp().as_raw();
     let mut groups: HashSet<i32> = HashSet::new();
     for (pid, group) in processes {
         if group > 1 && group != own {
             if groups.insert(group) {
-                // A process that is gone needs no signal, and one that may not be signalled is counted later.
+                // A process that is gone needs no signal, and one that may not be signaled is counted as a
+                // survivor later.
                 let _ = killpg(Pid::from_raw(group), signal);
             }
         } else {
@@ -160,7 +165,7 @@ pub(in crate::supervisor) fn signal_groups(processes: impl Iterator<Item = (i32,
     }
 }
 
-/// Every process below this one. Without `/proc` (macOS) only the command's group can be named.
+/// Returns every process below this one. Without `/proc` (macOS) only the command's group can be named.
 fn descendants(command: Pid) -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return vec![Process { pid: command.as_raw(), group: command.as_raw() }];
@@ -176,7 +181,7 @@ fn descendants(command: Pid) -> Vec<Process> {
     let mut found = Vec::new();
     let mut parents = vec![std::process::id() as i32];
     while let Some(parent) = parents.pop() {
-        // Taken out, not looked up: a table that was read while it changed may have circles.
+        // Removed, not just looked up: a table that was read while it changed may contain cycles.
         let below = children.remove(&parent).unwrap_or_default();
         parents.extend(below.iter().map(|process| process.pid));
         found.extend(below);
@@ -184,26 +189,27 @@ fn descendants(command: Pid) -> Vec<Process> {
     found
 }
 
-/// Parent and process group in a `/proc/<pid>/stat`. The name in it may hold anything, brackets and line
-/// breaks included, so fields count from its last bracket.
+/// Returns the parent and the process group in a `/proc/<pid>/stat`. The name in it may contain anything,
+/// brackets and line breaks included, so the fields are counted from its last bracket.
 pub(in crate::supervisor) fn parse_stat(stat: &[u8]) -> Option<(i32, i32)> {
     let after = &stat[stat.iter().rposition(|b| *b == b')')? + 1..];
     let mut fields = std::str::from_utf8(after).ok()?.split_ascii_whitespace().skip(1);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// The state in a `/proc/<pid>/stat`: one letter.
+/// Returns the state in a `/proc/<pid>/stat`, which is one letter.
 pub(in crate::supervisor) fn state(stat: &[u8]) -> Option<u8> {
     let after = &stat[stat.iter().rposition(|b| *b == b')')? + 1..];
     after.trim_ascii_start().first().copied()
 }
 
-/// True for a process that a signal stopped. One that is traced is not: a look at it goes by.
+/// True for a process that a signal stopped. A traced process does not count: a debugger that looks at it
+/// soon lets it go on.
 pub(in crate::supervisor) fn is_stopped(pid: u32) -> bool {
     fs::read(format!("/proc/{pid}/stat")).is_ok_and(|stat| state(&stat) == Some(b'T'))
 }
 
-/// The signal that killed a zombie, where `wait` has no name for it (real-time signals).
+/// Returns the signal that killed a zombie, where `wait` has no name for it (real-time signals).
 #[cfg(target_os = "linux")]
 pub(super) fn zombie_signal(pid: Pid) -> Option<i32> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;

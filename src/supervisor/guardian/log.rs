@@ -1,9 +1,9 @@
 //! A log that keeps every byte up to a limit, and above it the head and the tail.
 //!
-//! Up to the limit the file is what was printed, at any moment. Above it the newest bytes go round in two
-//! segments (unlinked files beside the log, so that nothing is left behind whatever happens), and `finish`
-//! joins head, notice and tail. On disk it never takes more than twice the limit, in memory nothing.
-//! The first write that fails is reported and ends the log: a full disk must not end the run.
+//! Up to the limit the file is exactly what was printed, at any moment. Above it the newest bytes go to two
+//! segments in turn (unlinked files beside the log, so that nothing is left behind whatever happens), and
+//! `finish` joins head, notice and tail. The log never takes more than twice the limit on disk, and no
+//! memory. The first write that fails is reported and ends the log: a full disk must not end the run.
 //! Implements K16.
 
 use crate::supervisor::beneath::{Refusal, apart};
@@ -12,7 +12,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// The line that stands for bytes that were left out.
+/// Returns the line that stands for bytes that were left out.
 pub(super) fn notice(left_out: u64) -> String {
     format!("\n[{left_out} bytes left out]\n")
 }
@@ -21,34 +21,34 @@ pub(super) fn notice(left_out: u64) -> String {
 pub(super) struct CappedLog {
     path: PathBuf,
     file: File,
-    /// Length of the file when it was opened: the log's own bytes come after it.
+    /// The length of the file when it was opened: the log's own bytes come after it.
     base: u64,
     cap: u64,
-    /// Bytes taken so far.
+    /// How many bytes the log was given so far.
     taken: u64,
     tail: Option<Tail>,
     failed: bool,
 }
 
-/// The bytes above the limit, at least the newest `tail` of them.
+/// The bytes above the limit: at least the newest `tail_len` of them, or all if there are fewer.
 struct Tail {
     newest: File,
     newest_len: u64,
     older: Option<File>,
 }
 
-/// The log of a caller that keeps none.
+/// The name by which a caller says that it keeps no log.
 const NO_LOG: &str = "/dev/null";
 
 impl CappedLog {
-    /// Opens or creates the file (mode 0600, plain, never through a symlink) and appends to it.
-    /// `/dev/null` by that very name is what a caller says who keeps no log.
+    /// Opens or creates the file (mode 0600, regular, never through a symlink) and appends to it. `/dev/null`
+    /// by that very name is opened as the device that it is.
     pub fn open(path: &Path, cap: u64) -> io::Result<Self> {
         if path == Path::new(NO_LOG) {
             return Self::of(path, OpenOptions::new().read(true).append(true).open(path)?, cap);
         }
         let opened = apart(path).and_then(|(folder, name)| folder.append_and_read(name, 0o600));
-        // Why it was refused goes to the runner as the number of an error.
+        // The reason of a refusal can only be passed on as an errno.
         let file = opened.map_err(|error| match error.refusal() {
             Some(Refusal::Link) => Errno::ELOOP.into(),
             Some(_) => Errno::EINVAL.into(),
@@ -70,7 +70,7 @@ impl CappedLog {
         self.cap - self.head_len()
     }
 
-    /// Takes the next bytes. Fails at most once.
+    /// Adds the next bytes. Fails at most once.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.failed {
             return Ok(());
@@ -117,8 +117,7 @@ impl CappedLog {
         Ok(())
     }
 
-    /// A fresh file beside the log that has no name any more. The command may write to that folder: no link leads out of
-    /// it, and no name there can be foreseen.
+    /// Makes a new file beside the log, whose name is removed at once.
     fn segment(&self) -> io::Result<File> {
         let mut path = self.path.clone().into_os_string();
         path.push(format!(".tail-{}", uuid::Uuid::new_v4().simple()));
@@ -142,7 +141,7 @@ impl CappedLog {
 
     fn join(&mut self, mut tail: Tail) -> io::Result<()> {
         let tail_len = self.tail_len();
-        // What of the tail lies before the newest segment: in the older one, or still in the log itself.
+        // How much of the tail lies before the newest segment: in the older one, or still in the log itself.
         let before = tail_len - tail.newest_len;
         let mut earlier = match tail.older.take() {
             Some(older) => older,
@@ -163,7 +162,8 @@ impl CappedLog {
     }
 }
 
-/// Appends all that is left of a file. By hand: the kernel's file-to-file copy refuses append mode.
+/// Appends the rest of a file. A loop of reads and writes, as the kernel's file-to-file copy refuses append
+/// mode.
 fn append(mut from: &File, mut to: &File) -> io::Result<()> {
     let mut buffer = [0; 16 << 10];
     loop {

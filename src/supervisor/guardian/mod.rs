@@ -1,11 +1,11 @@
 //! The guardian: a small process between the caller and one command.
 //!
-//! It starts the command, copies what it prints to the logs, tells the caller, and sees to it that nothing
-//! of the run outlives the run: whatever ends first (the command, its time limit, the caller, the
-//! caller's patience), everything below the guardian is ended with it, unless the caller lets it linger.
-//! It lives in neither the caller's nor the command's session, holds no folder and no descriptor of the
-//! caller's but the two pipes (stdin: orders, stdout: events). `git-aynig guardian <options> <argv>` is
-//! started by [`super::Supervised`] only. Implements K16-K18, K21.
+//! It starts the command, copies the command's output to the logs, reports to the caller, and makes sure that
+//! no process of the run outlives the run: whatever ends first (the command, its time limit, the caller, the
+//! caller's patience), everything below the guardian is ended with it, unless the caller lets it linger. The
+//! guardian lives in neither the caller's nor the command's session, and holds no folder and no descriptor of
+//! the caller's but the two pipes (stdin: orders, stdout: events) and the hold. `git-aynig guardian <options>
+//! <argv>` is started by [`super::Supervised`] only. Implements K16-K18, K21.
 
 mod clock;
 mod control;
@@ -38,7 +38,7 @@ use std::process::ExitCode;
 
 pub use options::ROLE;
 
-/// Is the guardian that these arguments (those after [`ROLE`]) describe, until its run is over.
+/// Acts as the guardian that these arguments (those after [`ROLE`]) describe, until its run is over.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let options = match Options::from_args(args) {
         Ok(options) => options,
@@ -61,7 +61,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// All that a run needs, once its command runs.
+/// What a run consists of once its command has started.
 struct Prepared {
     hold: Option<Flock<File>>,
     logs: [CappedLog; 2],
@@ -80,15 +80,16 @@ fn prepare(options: &Options, control: BorrowedFd<'_>) -> Result<Prepared, Endin
     wake_with_the_caller();
     become_subreaper().map_err(|errno| not_started(errno, "guardian's subreaper role".into()))?;
     let signals = signals::Signals::watch().map_err(|e| not_started(errno_of(&e), "signal pipe".into()))?;
-    // The machine may have been slow, or asleep: by now the branch may be another runner's.
+    // The machine may have been slow, or asleep: if the caller is gone, another run may own the place by now.
     if control::is_gone(control) {
         return Err(not_started(Errno::EPIPE, "run of a runner that is gone".into()));
     }
     Ok(Prepared { hold, logs, signals, spawned: spawn::spawn(options)? })
 }
 
-/// A command that stops its guardian and kills the runner leaves no process that could act: the system wakes a guardian
-/// whose caller dies, which then finds it gone. Sent to one that runs, the signal says nothing.
+/// Asks the system to wake this guardian when its caller dies; it then finds the caller gone. This matters
+/// where a command stops its guardian and kills the caller: then no other process is left that could act. A
+/// guardian that is not stopped ignores the signal.
 #[cfg(target_os = "linux")]
 fn wake_with_the_caller() {
     let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGCONT);

@@ -1,7 +1,8 @@
 //! The guardian's command line: written by the caller, read by the guardian, in one place.
 //!
-//! One argument of JSON, then the command and its arguments as they are: an argument that is too long for the
-//! system is so by itself. Paths need not be text. `Options::from_args(Options::to_args(x)) == x`. Implements K17.
+//! It is one argument of JSON, then the command and its arguments as they are, so that only an argument that
+//! is too long by itself is too long for the system. Paths need not be valid UTF-8.
+//! `Options::from_args(Options::to_args(x)) == x`. Implements K17.
 
 use super::super::confine::Confinement;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,8 @@ use std::time::Duration;
 /// The first argument that makes the binary a guardian.
 pub const ROLE: &str = "guardian";
 
-/// What a guardian is told about its run. The command's environment is the guardian's own.
+/// What a guardian is told about its run, as [`crate::supervisor::Spec`] has it. The command's environment is
+/// the guardian's own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Options {
     #[serde(skip)]
@@ -28,13 +30,13 @@ pub(crate) struct Options {
     pub watch: Vec<u8>,
     pub line_max: usize,
     pub tee: bool,
-    /// Its stderr is the run's hold.
+    /// True if the guardian's stderr is the run's hold.
     pub hold: bool,
-    /// What the command is confined to.
+    /// What the command is confined to; `None`: it is not confined.
     pub confine: Option<Confinement>,
 }
 
-/// A path in JSON: as text where it is text, so that `ps` shows it.
+/// A path in JSON, as text if it is valid UTF-8, so that `ps` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Place {
@@ -61,13 +63,13 @@ impl From<PathBuf> for Place {
 }
 
 impl Options {
-    /// The arguments after [`ROLE`].
+    /// Returns the arguments after [`ROLE`].
     pub fn to_args(&self) -> Vec<OsString> {
         let options = serde_json::to_string(self).unwrap_or_default();
         [&[options.into()], &*self.argv].concat()
     }
 
-    /// Reads what [`Options::to_args`] wrote; otherwise the argument that it could not read.
+    /// Reads what [`Options::to_args`] wrote; the error is the argument that could not be read.
     pub fn from_args(mut args: impl Iterator<Item = OsString>) -> Result<Self, OsString> {
         let first = args.next().unwrap_or_default();
         let options = serde_json::from_slice(first.as_bytes());

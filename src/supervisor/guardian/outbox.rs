@@ -1,8 +1,8 @@
 //! Events on their way to the caller, which may be slow, busy or gone.
 //!
-//! Nothing here blocks: what the pipe does not take waits in a queue. While the queue is `full`, the
+//! Sending never blocks: what the pipe does not take waits in a queue. While the queue is `full`, the
 //! guardian reads no output (the command then waits, as behind any slow reader), so memory stays bounded;
-//! deadlines and signals go on being served. Once the caller is gone events vanish. Implements K17.
+//! deadlines and signals are still served. Once the caller is gone, events are dropped. Implements K17.
 
 use super::super::wire::Event;
 use nix::errno::Errno;
@@ -15,9 +15,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 pub(super) struct Outbox<'a> {
     pipe: BorrowedFd<'a>,
     queue: VecDeque<Vec<u8>>,
-    /// Bytes of the first piece that are sent already.
+    /// How many bytes of the first piece were sent already.
     sent: usize,
-    /// Bytes of all pieces in the queue: one that is sent in part is still held as a whole.
+    /// How many bytes are in the queue: a piece that was sent in part is still held as a whole.
     waiting: usize,
     gone: bool,
 }
@@ -25,7 +25,7 @@ pub(super) struct Outbox<'a> {
 impl<'a> Outbox<'a> {
     const FULL: usize = 256 << 10;
 
-    /// Sends through this pipe, which no other process may share: it is made non-blocking.
+    /// Makes an outbox for this pipe, which no other process may share: it is made non-blocking.
     pub fn new(pipe: BorrowedFd<'a>) -> nix::Result<Self> {
         fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         Ok(Self { pipe, queue: VecDeque::new(), sent: 0, waiting: 0, gone: false })
@@ -47,7 +47,7 @@ impl<'a> Outbox<'a> {
         self.flush();
     }
 
-    /// Hands the pipe what it takes.
+    /// Writes as much to the pipe as it takes.
     pub fn flush(&mut self) {
         while let Some(piece) = self.queue.front() {
             match nix::unistd::write(self.pipe, &piece[self.sent..]) {
@@ -61,20 +61,20 @@ impl<'a> Outbox<'a> {
                 }
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => return,
-                // EPIPE: the reader is gone. Any other failure of a pipe comes to the same.
+                // EPIPE: the reader is gone. Any other failure of a pipe means the same.
                 Err(_) => self.close(),
             }
         }
     }
 
-    /// Sends nothing any more.
+    /// Drops what is queued, and every later event.
     pub fn close(&mut self) {
         self.gone = true;
         self.queue = VecDeque::new();
         self.waiting = 0;
     }
 
-    /// True while more output should not be read.
+    /// True while no more of the command's output should be read.
     pub fn full(&self) -> bool {
         self.waiting >= Self::FULL
     }

@@ -1,6 +1,6 @@
 //! One of the command's two output streams: pipe, log, count and last line.
 //!
-//! `read` takes one piece and keeps it; the caller scans or shows it. A log that fails is reported once and
+//! `read` takes one piece and logs it; the caller may scan or show it. A log that fails is reported once and
 //! never stops the stream. Implements K16.
 
 use super::log::CappedLog;
@@ -11,9 +11,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// What a read found.
 pub(super) enum Piece<'a> {
-    /// These bytes; the second is why the log takes no more.
+    /// These bytes, and the error after which the log takes no more.
     Bytes(&'a [u8], Option<io::Error>),
-    /// Nothing now.
+    /// Nothing can be read at the moment.
     Nothing,
     /// Every write end is closed.
     End,
@@ -28,15 +28,15 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// How much is read at a time: what a pipe holds.
+    /// The most bytes that are read at a time: the capacity of a pipe.
     pub const PIECE: usize = 64 << 10;
 
-    /// A stream from this pipe, which must be non-blocking, to this log.
+    /// Makes a stream from this pipe, which must be non-blocking, to this log.
     pub fn new(pipe: PipeReader, log: CappedLog) -> Self {
         Self { pipe: Some(pipe), log, taken: 0, last: LastLine::default() }
     }
 
-    /// The pipe, while a process may still write to it.
+    /// Returns the pipe while a process may still write to it.
     pub fn open_pipe(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }

@@ -1,9 +1,9 @@
 //! One run: a single wait loop over the command's death, its output, the caller, signals and deadlines.
 //!
-//! The run goes Running -> Draining (the command is dead, its output may not be) -> Decided (reported), and
-//! is over when it is decided and no process of it lives. What ends it early is a cause (time limit or
-//! stop), and all causes end it through one [`Killer`]. Nothing here blocks but `poll`. Implements K16-K18,
-//! K21.
+//! The run goes Running -> Draining (the command is dead, its output may not have ended) -> Decided
+//! (reported), and is over when it is decided and no process of it lives. What ends it early is a cause (time
+//! limit or stop), and all causes end it through one [`Killer`]. Nothing in this loop blocks but `poll`.
+//! Implements K16-K18, K21.
 
 use super::super::ending::{Ending, Exit};
 use super::super::wire::{Event, Order};
@@ -27,15 +27,16 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// How long a dead command's output is waited for, while another process holds it.
+/// How long the output of a dead command is waited for while another process holds the pipe.
 const DRAIN: Duration = Duration::from_millis(500);
-/// SIGTERM to SIGKILL once no caller is interested in the run any more.
+/// The time from SIGTERM to SIGKILL once no caller is interested in the run any more.
 const END_GRACE: Duration = Duration::from_millis(500);
-/// Between two progress events.
+/// The least time between two progress events.
 const PROGRESS: Duration = Duration::from_millis(250);
 /// `poll` does not count suspended time, so no wait for a time limit is longer than this.
 const NAP: Duration = Duration::from_secs(2);
-/// Where orphans are not ours, their end is not announced and has to be looked for.
+/// Where the guardian can't adopt orphans, their deaths are not announced to it, and it looks for them this
+/// often.
 const LOOK: Duration = Duration::from_millis(100);
 
 const STDOUT: usize = 0;
@@ -58,7 +59,7 @@ enum Phase {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Caller {
     Waiting,
-    /// Said that the run is over, or is gone.
+    /// The caller ordered the end of the run, or is gone.
     Finished,
     Lingers,
 }
@@ -82,18 +83,18 @@ pub(super) struct Run<'a> {
     scanner: Scanner,
     command: Pid,
     time_limit: Option<Duration>,
-    /// When the command is stopped unless the caller says otherwise before, and with which grace.
+    /// When the command is stopped unless a later order replaces this, and with which grace.
     stop_at: Option<(Duration, Duration)>,
     exit: Option<Exit>,
     cause: Cause,
     phase: Phase,
     caller: Caller,
     killer: Killer,
-    /// `wait` still knows children, so a process of the run may live.
+    /// True while `wait` still knows children, so a process of the run may live.
     children: bool,
-    /// `Done` was sent, with survivors.
+    /// True once `Done` was sent although processes survived.
     gave_up: bool,
-    /// Which stream printed since the last progress event, and when the next may be sent.
+    /// Which stream printed since the last progress event, and when the next such event may be sent.
     printed: Option<usize>,
     next_progress: Duration,
 }
@@ -157,7 +158,7 @@ impl<'a> Run<'a> {
         self.children || nix::sys::signal::killpg(self.command, None).is_ok()
     }
 
-    /// Does what time demands.
+    /// Does everything that is due by now.
     fn act(&mut self, now: Duration) {
         if self.phase == Phase::Running && self.time_limit.is_some_and(|limit| limit <= now) {
             self.time_limit = None;
@@ -189,7 +190,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Ends the command, if it still runs, for this cause; and whatever else of the run lives.
+    /// Ends the command for this cause if it still runs, and whatever else of the run lives.
     fn end(&mut self, cause: Cause, grace: Duration) {
         if self.exit.is_none() && self.cause == Cause::Itself {
             self.cause = cause;
@@ -197,7 +198,7 @@ impl<'a> Run<'a> {
         self.killer.ask(clock::now(), grace);
     }
 
-    /// Waits until something happens or time demands something; says what is ready.
+    /// Waits until something happens or becomes due; returns the sources that are ready.
     fn wait(&self, now: Duration) -> Vec<Source> {
         let mut watched = vec![(Source::Signals, self.signals.as_fd(), PollFlags::POLLIN)];
         if let Some(pipe) = self.control.open_pipe() {
@@ -212,16 +213,16 @@ impl<'a> Run<'a> {
             }
         }
         let mut fds: Vec<_> = watched.iter().map(|(_, fd, events)| PollFd::new(*fd, *events)).collect();
-        // Only EINTR is possible, and the signal is in its pipe by then.
+        // Only EINTR is possible, and then the signal is in its pipe already.
         let _ = poll(&mut fds, self.patience(now));
         let ready = watched.iter().zip(&fds).filter(|(_, fd)| fd.any().unwrap_or(true));
         ready.map(|((source, _, _), _)| *source).collect()
     }
 
-    /// How long nothing has to be done.
+    /// Returns how long nothing becomes due.
     fn patience(&self, now: Duration) -> PollTimeout {
         let draining = match self.phase {
-            // A full outbox outlives the deadline; the pipe says when it has room.
+            // With a full outbox the deadline is not what is waited for: the pipe says when it has room.
             Phase::Draining { until } => Some(until).filter(|_| !self.outbox.full()),
             Phase::Running | Phase::Decided => None,
         };
@@ -232,7 +233,7 @@ impl<'a> Run<'a> {
         let due = self.killer.due().filter(|_| self.anyone_left());
         let first = [draining, limit, progress, look, due].into_iter().flatten().min();
         let Some(first) = first else { return PollTimeout::NONE };
-        // Rounded up: waking early would mean to spin.
+        // Rounded up: a wait that ends too early would spin.
         let millis = first.saturating_sub(now).as_micros().div_ceil(1000);
         PollTimeout::try_from(i32::try_from(millis).unwrap_or(i32::MAX)).unwrap_or(PollTimeout::MAX)
     }
@@ -273,7 +274,7 @@ impl<'a> Run<'a> {
                 self.stop_at = clock::now().checked_add(after).map(|at| (at, grace));
             }
             Heard::Order(Order::Interrupt) => {
-                // Once it was waited for its number may be another's.
+                // Once the command was waited for, its process id may belong to another process.
                 if self.exit.is_none() {
                     let _ = killpg(self.command, Signal::SIGINT);
                 }
@@ -292,7 +293,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Reaps what is dead: the command, and orphans that came to the guardian.
+    /// Reaps dead children: the command, and orphans that came to the guardian.
     fn reap(&mut self) {
         self.peek_nameless_death();
         loop {
@@ -306,14 +307,14 @@ impl<'a> Run<'a> {
                     self.children = false;
                     return;
                 }
-                // EINVAL: a process was reaped that a real-time signal killed.
+                // EINVAL: the process that was reaped had been killed by a real-time signal.
                 Ok(_) | Err(_) => {}
             }
         }
     }
 
-    /// nix knows no real-time signals: `wait` then says neither who died nor how. So before the command is
-    /// reaped, that case is looked for.
+    /// Looks, before the command is reaped, whether a real-time signal killed it: nix does not know those
+    /// signals, and its `wait` then says neither which process died nor how.
     #[cfg(target_os = "linux")]
     fn peek_nameless_death(&mut self) {
         use nix::sys::wait::{Id, waitid};
@@ -334,13 +335,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes one piece of output; false if there was none.
+    /// Reads one piece of output; false if there was none.
     fn pump(&mut self, index: usize) -> bool {
         let (bytes, failure) = match self.streams[index].read(&mut self.buffer) {
             Piece::Bytes(bytes, failure) => (bytes, failure),
             Piece::Nothing | Piece::End => return false,
         };
-        // What is printed after the run was decided is logged, and says nothing any more.
+        // Output that comes after the run was decided is logged, but no longer scanned for lines.
         if index == STDOUT && self.phase != Phase::Decided {
             self.scanner.feed(bytes, |found| self.outbox.send(line_event(found)));
         }
@@ -368,7 +369,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The command is dead and said all that counts: reports it.
+    /// Reports how the command ended: it is dead, and all of its output that counts was read.
     fn decide(&mut self) {
         let Some(exit) = self.exit else { return };
         self.scanner.finish(|found| self.outbox.send(line_event(found)));
@@ -383,10 +384,12 @@ impl<'a> Run<'a> {
         self.phase = Phase::Decided;
     }
 
-    /// No process of the run lives: completes the logs, lets go of the hold, and only then says so.
+    /// Ends the guardian's work once no process of the run lives: completes the logs, releases the hold, and
+    /// only then reports `Done`.
     fn finish(mut self) {
         for index in [STDOUT, STDERR] {
-            // What the dead left in the pipe. Bounded: a stranger who was handed the pipe may still write.
+            // Reads what the dead processes left in the pipe. This is bounded, as a process outside of the
+            // run may have been handed the pipe and go on writing.
             for _ in 0..64 {
                 if !self.pump(index) {
                     break;

@@ -1,4 +1,5 @@
-//! Finds the lines that begin with a prefix in a stream that comes in pieces, and the last line of all.
+//! Finds the lines that begin with a prefix in a stream that comes in pieces, and remembers the last line of
+//! a stream.
 //!
 //! Memory is bounded: a line is kept only while it still begins with the prefix and is not longer than the
 //! limit; everything else is counted or skipped. `feed` each piece, then `finish` once for a last line
@@ -12,19 +13,19 @@ use std::io::BufRead;
 pub(super) enum Found {
     /// The line.
     Line(Vec<u8>),
-    /// Its length; it is too long to be kept.
+    /// The length in bytes of a line that is too long to be kept.
     Long(u64),
 }
 
 /// What is known of the current line.
 enum State {
-    /// It equals the prefix so far, this many bytes of it.
+    /// The line equals the prefix so far, in this many bytes.
     Matching(usize),
-    /// It begins with the prefix; these are all its bytes.
+    /// The line begins with the prefix; these are all its bytes.
     Keeping(Vec<u8>),
-    /// It begins with the prefix and is too long; its bytes so far.
+    /// The line begins with the prefix and is too long; this many bytes of it were seen.
     Counting(u64),
-    /// It does not begin with the prefix.
+    /// The line does not begin with the prefix.
     Skipping,
 }
 
@@ -36,15 +37,15 @@ pub(super) struct Scanner {
 }
 
 impl Scanner {
-    /// From this length on a line gets all the room it may need.
+    /// From this length on, the buffer of a line gets all the room that it may need.
     const LONG: usize = 256 << 10;
 
-    /// Looks for lines that begin with `prefix`, and keeps those of at most `max` bytes.
+    /// Makes a scanner for lines that begin with `prefix`; it keeps those of at most `max` bytes.
     pub fn new(prefix: Vec<u8>, max: usize) -> Self {
         Self { prefix, max, state: State::Matching(0) }
     }
 
-    /// Takes the next piece and tells what it completes.
+    /// Takes the next piece and passes the lines that it completes to `tell`.
     pub fn feed(&mut self, mut piece: &[u8], mut tell: impl FnMut(Found)) {
         if self.prefix.is_empty() {
             return;
@@ -63,7 +64,7 @@ impl Scanner {
         }
     }
 
-    /// Compares one more byte with the prefix; returns what is left of the piece.
+    /// Compares one more byte with the prefix; returns the rest of the piece.
     fn compare<'a>(&mut self, first: u8, equal: usize, piece: &'a [u8]) -> &'a [u8] {
         if first != self.prefix[equal] {
             // Not consumed: it may be the newline.
@@ -81,7 +82,7 @@ impl Scanner {
         match &mut self.state {
             State::Keeping(kept) if kept.len() + more.len() <= self.max => {
                 if kept.len() >= Self::LONG {
-                    // Once: a buffer of megabytes that doubles stands twice while it is copied.
+                    // Reserved at once: a buffer of megabytes that doubles exists twice while it is copied.
                     kept.reserve_exact(self.max - kept.len());
                 }
                 kept.extend_from_slice(more);
@@ -103,16 +104,16 @@ impl Scanner {
         }
     }
 
-    /// Ends the stream: a line without a newline counts too.
+    /// Ends the stream: a last line without a newline counts too.
     pub fn finish(&mut self, mut tell: impl FnMut(Found)) {
         self.end_line(&mut tell);
     }
 }
 
-/// Splits after the first line: it without its newline, whether it had one, and what follows.
+/// Splits after the first line: the line without its newline, whether it had one, and the rest.
 fn split_line(piece: &[u8]) -> (&[u8], bool, &[u8]) {
     let mut rest = piece;
-    // `skip_until` searches with the C library's memchr, which no loop of ours would reach.
+    // `skip_until` searches with the C library's memchr, which is faster than any loop in this file could be.
     let taken = rest.skip_until(b'\n').unwrap_or(piece.len());
     match piece[..taken].split_last() {
         Some((b'\n', line)) => (line, true, rest),
@@ -136,8 +137,8 @@ impl LastLine {
         self.0.extend_from_slice(piece);
     }
 
-    /// The last line that is not empty, at most 200 bytes of it. A carriage return ends a line too, as in
-    /// progress bars.
+    /// Returns the last line that is not empty, at most 200 bytes of it. A carriage return ends a line too,
+    /// as in progress bars.
     pub fn get(&self) -> Vec<u8> {
         let line = self.0.rsplit(|b| matches!(b, b'\n' | b'\r')).find(|line| !line.is_empty());
         let line = line.unwrap_or_default();
@@ -145,7 +146,7 @@ impl LastLine {
     }
 }
 
-/// What the caller is told of it.
+/// Returns the event that reports a line to the caller.
 pub(super) fn line_event(found: Found) -> Event {
     match found {
         Found::Line(line) => Event::Line(line),

@@ -1,6 +1,6 @@
-//! The guardian's signals as something to wait for, in its one wait loop.
+//! The guardian's signals as a descriptor that its one wait loop can wait for.
 //!
-//! Watched before the command starts, so that no death is missed. Implements K17.
+//! They are watched before the command starts, so that no death is missed. Implements K17.
 
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::backend::SignalDelivery;
@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// What becomes readable when a signal arrives.
+/// A descriptor that becomes readable when a signal arrives.
 pub(super) struct Signals(SignalDelivery<UnixStream, SignalOnly>);
 
 /// Which signals arrived.
@@ -21,13 +21,13 @@ pub(super) struct Arrived {
 }
 
 impl Signals {
-    /// Watches from now on.
+    /// Watches for the signals from now on.
     pub fn watch() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         SignalDelivery::with_pipe(read, write, SignalOnly, [SIGCHLD, SIGTERM, SIGINT, SIGHUP]).map(Self)
     }
 
-    /// What arrived since the last time.
+    /// Returns which signals arrived since the last call.
     pub fn take(&mut self) -> Arrived {
         let mut arrived = Arrived { children: false, terminate: false };
         for signal in self.0.pending() {

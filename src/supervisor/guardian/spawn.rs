@@ -1,8 +1,8 @@
 //! Starts the command: its own session, clean signals, three descriptors and no other.
 //!
-//! Order: everything that the command should not inherit is close-on-exec before; afterwards the guardian
-//! steps out of the working directory, so that it holds no folder. Refuses a shell's leniency: a file
-//! without `#!` is not run by `sh`. Implements K17, K59.
+//! Order matters: everything that the command should not inherit is close-on-exec before the start;
+//! afterwards the guardian leaves the working directory, so that it holds no folder. Unlike a shell, it does
+//! not run a file without `#!` through `sh`. Implements K17, K59.
 
 use super::super::confine::Confinement;
 use super::super::ending::Ending;
@@ -48,13 +48,13 @@ pub(super) fn spawn(options: &Options) -> Result<Spawned, Ending> {
     let command = started.map_err(|errno| {
         not_started(errno, sandbox.take().unwrap_or_else(|| describe(&options.argv[0], errno)))
     })?;
-    // Never fails; and if it did, a busy folder is no reason to end a run.
+    // Never fails, and if it did, a busy folder would be no reason to end a run.
     let _ = chdir("/");
     Ok(Spawned { command, stdout, stderr })
 }
 
-/// Starts it from a thread that confined itself: what that starts is confined, and the guardian is not. Where it
-/// could not, `why` says so and nothing is started.
+/// Starts the command from a thread that confines itself first: the command is confined, and the guardian is
+/// not. If the thread can't be confined, nothing is started, and `why` says the reason.
 fn confined(
     confinement: &Confinement,
     start: impl FnOnce() -> nix::Result<Pid> + Send,
@@ -75,17 +75,17 @@ fn confined(
     })
 }
 
-/// The errno of an I/O error; 0 where it has none.
+/// Returns the errno of an I/O error; 0 if it has none.
 pub(super) fn errno_of(error: &io::Error) -> Errno {
     Errno::from_raw(error.raw_os_error().unwrap_or(0))
 }
 
-/// The ending of a command that never ran.
+/// Returns the ending of a command that never ran.
 pub(super) fn not_started(errno: Errno, what: String) -> Ending {
     Ending::NotStarted { errno: errno as i32, what }
 }
 
-/// What could not be had when the command failed to start.
+/// Says what was missing or refused when the command failed to start.
 fn describe(program: &OsStr, errno: Errno) -> String {
     let name = program.to_string_lossy();
     match errno {
@@ -99,13 +99,13 @@ fn describe(program: &OsStr, errno: Errno) -> String {
     }
 }
 
-/// The interpreter that the first line of an existing script names.
+/// Returns the interpreter that the first line of an existing script names.
 fn interpreter(path: &Path) -> Option<String> {
     let mut line = Vec::new();
     let file = File::open(path).ok()?;
     BufReader::new(file.take(256)).read_until(b'\n', &mut line).ok()?;
     let line = String::from_utf8_lossy(line.strip_prefix(b"#!")?).into_owned();
-    // As the system takes it: a carriage return at the end is a part of the name.
+    // As the kernel reads it: a carriage return at the end is a part of the name.
     let name = line.trim_start_matches([' ', '\t']).split([' ', '\t', '\n']).next()?;
     Some(name.escape_debug().to_string())
 }

@@ -1,4 +1,4 @@
-//! Modes and syncing.
+//! Tests of file modes and of syncing.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn modes_are_those_git_would_give() {
     assert_eq!(Shared::from_config(None).mode(0o644, false), 0o644);
 }
 
-/// K42: a folder that `git pack-refs` took away needs no syncing; one that can't be synced is an error.
+/// K42: a folder that `git pack-refs` removed needs no syncing; one that can't be synced is an error.
 #[test]
 fn a_folder_is_synced_or_gone() {
     let dir = tempfile::tempdir().unwrap();
