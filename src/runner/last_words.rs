@@ -42,6 +42,14 @@ impl ActiveRun<'_> {
         // What a command printed becomes part of a commit, and commits are pushed: secrets must not be among
         // it.
         let secrets = self.runner.secrets();
+        let (invalid, _) = self.declared.invalid();
+        if matches!(why, Stall::BadLine(_)) && invalid.len() > 1 {
+            text += "\nNone of its declarations is valid:\n\n";
+            for (line, why) in invalid {
+                let shown = tail_block(&secrets.mask(line.as_bytes()), TAIL);
+                text += &format!("{shown}\n    {}\n", escape(why.to_string().as_bytes()));
+            }
+        }
         for (name, path) in [("stderr", &self.logs.stderr), ("stdout", &self.logs.stdout)] {
             let tail = tail_block(&secrets.mask(&last_bytes(path, BEFORE + TAIL)), TAIL);
             if !tail.is_empty() && exit.is_some() {

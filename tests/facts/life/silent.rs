@@ -72,6 +72,15 @@ fn a_declaration_that_is_none_ends_stalled_at_once() {
         assert!(body.contains("its SET_STATE line is no declaration") && body.contains(why), "{body}");
         assert_eq!(life.show(report["attempt"].as_str().unwrap(), "file"), "one\nw");
     }
+    // Of several each is named.
+    let life =
+        Life::new(&[("build", "echo 'SET_STATE {state: done}'; echo 'SET_STATE {\"stat\":\"done\"}'")]);
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(1);
+    let body = life.body("work");
+    for said in ["SET_STATE {state: done}", "not valid JSON", "SET_STATE {\"stat\":", "'state' is missing"] {
+        assert!(body.split("Last lines").next().unwrap().contains(said), "{said}: {body}");
+    }
     // One that is valid counts, whatever else was printed.
     let life = Life::new(&[("build", "echo 'SET_STATE {\"state\":\"done\"}'; echo 'SET_STATE oops'")]);
     life.event("work", "build", "");
