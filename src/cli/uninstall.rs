@@ -23,11 +23,13 @@ pub fn run(global: &Global, args: &Uninstall) -> Result<i32, Failure> {
     let session = global.open()?;
     let found = uninstall::Uninstall::look(&session)?;
     list(&found, args);
+    if !args.dry_run {
+        found.mend();
+    }
     found.refuse_in_use()?;
     if args.dry_run || found.is_empty() {
         return Ok(0);
     }
-    found.mend();
     let asks = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !(args.force || (asks && is_yes("Remove this? [y/N] "))) {
         return Err(Failure::refused("nothing was removed").hint("git aynig uninstall --force"));

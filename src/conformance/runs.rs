@@ -196,7 +196,7 @@ pub(super) fn phase_exit(fixture: &Fixture) -> Actual {
     let (phase, target) =
         (state.phase().unwrap_or_default(), fixture.arg("requested_phase").unwrap_or_default());
     let verification = verification(fixture);
-    let asked = Asked { phase, by: "turn", verification: verification.as_deref() };
+    let asked = Asked { phase, run: None, by: "turn", verification: verification.as_deref() };
     let gate = gate::phase_exit(&fixture.config, &fixture.root(), asked, target);
     let name = gate.action.name();
     Ok(match gate.action {
@@ -235,7 +235,7 @@ pub(super) fn run_completion(fixture: &Fixture) -> Actual {
         );
     }
     let verification = verification(fixture);
-    let asked = Asked { phase, by: "turn", verification: verification.as_deref() };
+    let asked = Asked { phase, run: None, by: "turn", verification: verification.as_deref() };
     let gate = gate::run_completion(&fixture.config, &fixture.root(), asked);
     let name = gate.action.name();
     Ok(match gate.action {

@@ -468,6 +468,13 @@ fn artifacts_of_the_workflow_kit_are_demanded_by_the_gate() {
     project.write("design.md", "## Why\n\n(say why)\n\n## How\n\nso\n");
     assert_eq!(ask().failing_files, ["design.md"]);
     project.write("design.md", "## Why\n\nbecause\n");
+    // A turn of an earlier run, as the history has it still, is none of this one.
+    let history = project.path().join(".agentxchain/history.jsonl");
+    let (id, now) =
+        (project.state().run_id().unwrap().to_owned(), std::fs::read_to_string(&history).unwrap());
+    std::fs::write(&history, now.replace(&id, "run_0123456789abcdef")).unwrap();
+    let result = ask();
+    assert!(result.reasons.iter().any(|why| why.contains("which has no accepted turn")), "{result:?}");
     assert_eq!(ask().action, GateAction::Advance);
 }
 

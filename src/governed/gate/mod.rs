@@ -125,6 +125,8 @@ pub(super) struct Failure {
 pub(crate) struct Asked<'a> {
     /// The phase that the run is in.
     pub phase: &'a str,
+    /// The run that is asked for; `None` where all of the history is its.
+    pub run: Option<&'a str>,
     /// The turn that asked.
     pub by: &'a str,
     /// That turn's declared verification status.
@@ -194,7 +196,7 @@ fn judge(config: &Config, root: &Root, asked: Asked<'_>, result: &mut GateResult
         return result.reasons.push(format!("gate '{id}' is not defined, and so it is open"));
     };
     files(gate, root, asked.phase, result);
-    artifacts(config, root, asked.phase, result);
+    artifacts(config, root, asked, result);
     let wants_pass = gate.requires_verification_pass;
     if wants_pass && !matches!(asked.verification, Some("pass" | "attested_pass")) {
         result.missing_verification = true;
@@ -210,7 +212,8 @@ fn judge(config: &Config, root: &Root, asked: Asked<'_>, result: &mut GateResult
 
 /// Judges the artifacts that `workflow_kit` names for the phase: whether each exists and says what it must,
 /// and whether the role that owns it had an accepted turn in the phase.
-fn artifacts(config: &Config, root: &Root, phase: &str, result: &mut GateResult) {
+fn artifacts(config: &Config, root: &Root, asked: Asked<'_>, result: &mut GateResult) {
+    let phase = asked.phase;
     let Some(Some(of_phase)) = config.model().workflow_kit.phases.get(phase) else { return };
     for artifact in &of_phase.artifacts {
         let Some(path) = &artifact.path else { continue };
@@ -233,7 +236,7 @@ fn artifacts(config: &Config, root: &Root, phase: &str, result: &mut GateResult)
             result.reasons.push(reason);
         }
         if let Some(owner) = &artifact.owned_by
-            && !has_turn_of(root, owner, phase)
+            && !has_turn_of(root, owner, asked)
         {
             result
                 .reasons
@@ -242,12 +245,14 @@ fn artifacts(config: &Config, root: &Root, phase: &str, result: &mut GateResult)
     }
 }
 
-fn has_turn_of(root: &Root, role: &str, phase: &str) -> bool {
+/// True if the role had an accepted turn in the phase, in this run: the history goes on from run to run.
+fn has_turn_of(root: &Root, role: &str, asked: Asked<'_>) -> bool {
     let mut found = false;
     // A history that can't be read has no such turn.
     let _ = super::lines::backwards(root, &root.join(super::journal::HISTORY), |entry| {
         let entry = HistoryEntry::from_object(entry);
-        found = entry.role() == role && entry.phase() == phase;
+        let is_of_run = asked.run.is_none_or(|run| entry.run_id() == run);
+        found = is_of_run && entry.role() == role && entry.phase() == asked.phase;
         !found
     });
     found

@@ -31,7 +31,7 @@ pub(super) fn gates(
     let completion = match &wanted.completion {
         Some(by) => {
             let verification = declared(by)?;
-            let asked = Asked { phase, by, verification: verification.as_deref() };
+            let asked = Asked { phase, run: state.run_id(), by, verification: verification.as_deref() };
             Some(gate::run_completion(config, root, asked))
         }
         None => None,
@@ -39,7 +39,7 @@ pub(super) fn gates(
     let exit = match &wanted.exit {
         Some((to, by)) => {
             let verification = declared(by)?;
-            let asked = Asked { phase, by, verification: verification.as_deref() };
+            let asked = Asked { phase, run: state.run_id(), by, verification: verification.as_deref() };
             Some(gate::phase_exit(config, root, asked, to))
         }
         None => None,
