@@ -58,14 +58,15 @@ impl Cause {
     }
 }
 
-/// Starts this program in the background of the session's repository, with these arguments and this to read. What
-/// it says is in `hook.log`.
+/// Starts this program in the background, in the session's repository, with these arguments and this standard
+/// input. What the process prints goes to `hook.log`.
 pub fn detach(session: &Session, args: &[OsString], input: Input<'_>) -> Result<(), AppError> {
     detach_holding(session, args, input, None)
 }
 
-/// Does what [`detach`] does. The process also holds `held` open from its very start, so that there is no
-/// moment in which no process does: the file is its standard output, to which such a process prints nothing.
+/// Does what [`detach`] does. The new process also holds the file `held` open from its very start, as its
+/// standard output, so that there is no moment in which no process has the file open. Such a process prints
+/// nothing to standard output.
 pub fn detach_holding(
     session: &Session,
     args: &[OsString],
@@ -110,7 +111,8 @@ pub fn start_promised(
     detach(session, &args, Input::Bytes(&input)).map_err(|error| not_started(session, branches, error))
 }
 
-/// Starts a chain that has the watch from its start on, so that no other process finds it free and starts one too.
+/// Starts a chain that has the watch from its start on, so that no other process finds the watch free and
+/// starts a watching chain too. Does nothing where the watch has no lock to hand over.
 pub fn start_watching(session: &Session, watch: Watching, cause: Cause) -> Result<(), AppError> {
     let Some(lock) = watch.hand_over() else { return Ok(()) };
     let mut args: Vec<OsString> = vec!["chain".into(), "--detached".into(), "--watch".into()];
@@ -118,7 +120,7 @@ pub fn start_watching(session: &Session, watch: Watching, cause: Cause) -> Resul
     detach(session, &args, Input::File(lock))
 }
 
-/// The watch that [`start_watching`] gave this process.
+/// Returns the watch that [`start_watching`] gave this process; `None` where this process was not given one.
 pub fn inherited_watch(session: &Session) -> Result<Option<Watching>, AppError> {
     Watching::inherited(&session.repo).map_err(AppError::Background)
 }

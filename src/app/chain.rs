@@ -143,8 +143,8 @@ impl<'a> Chaining<'a> {
         self.tally.pass().exit
     }
 
-    /// Chains of these branches, then of those that wait. True where it waited for these: they are to be judged
-    /// by what is said now.
+    /// Runs the chains of these branches, then of those that wait. Returns true if it waited, or if what may
+    /// run has changed: the remaining branches are then to be judged by the configuration of that moment.
     fn go_on(
         &self,
         branches: Vec<RefName>,
@@ -181,7 +181,7 @@ impl<'a> Chaining<'a> {
                 self.audience.recovered(report);
                 notice::after(self.session, self.settings, report);
             }
-            // These branches waited for something that this chain did. Each head is tried once.
+            // These branches waited for something that this chain has done. Each head is tried once.
             let awaited = look.awaited.into_iter().filter(|head| looked.insert(head.clone()));
             let awaited: Vec<RefName> = awaited.map(|(branch, _)| branch).collect();
             if awaited.is_empty() {

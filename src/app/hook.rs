@@ -47,7 +47,7 @@ pub enum Notice {
     InvalidState(RefName, Vec<u8>, BadName),
     /// The ref that commands come from does not exist. The path is a folder of the repository.
     Absent(RefName, PathBuf),
-    /// It is not signed as the policy asks.
+    /// The branch's head is not signed as the policy requires.
     NotVouched(RefName, Refusal),
     /// A branch's chain begins, with this run.
     Dispatched {
@@ -62,8 +62,9 @@ pub enum Notice {
     },
 }
 
-/// Most branches of a push whose signatures are looked at before its user is answered: each takes a process or two. Those
-/// beyond wait for a slot anyway, and a tick refuses them.
+/// The most branches of a push whose signatures are verified before the pusher gets an answer, because each
+/// verification takes a process or two. The branches beyond wait for a slot anyway, and a tick refuses those
+/// that are not signed.
 const VERIFIED_MAX: usize = 64;
 
 /// Hears what a hook says.
@@ -158,7 +159,7 @@ fn not_trusted(session: &Session) -> Notice {
     }
 }
 
-/// A push, as Git tells a hook of it.
+/// A push, as Git reports it to a hook.
 pub struct Push {
     /// The branches that were made or moved.
     pub branches: Vec<RefName>,
@@ -218,7 +219,7 @@ pub fn pushed(
         return stream(&mut session, branches, &ids, hearer);
     }
     background::start_promised(&session, &branches, &ids, Cause::in_repository(&session.repo))?;
-    // Told only now, since the user is not to be told of what did not begin.
+    // Reported only now, so that nothing is reported that did not begin.
     hearer.hear(told);
     Ok(())
 }

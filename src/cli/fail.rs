@@ -143,7 +143,8 @@ fn mended(error: &AppError) -> Vec<String> {
             Some(format!("git -C {} -c aynig.commandsFrom={source} aynig tick", hints::place(place)))
         }
         AppError::NotTrusted { place, current, is_writable: true } => {
-            // Where no branch is current there is none to take commands from by default; the narrowest trust names one.
+            // Without a current branch there is no branch to take commands from by default, so the hint names
+            // the narrowest trust, which is that of one ref.
             let source = if current.is_some() { "" } else { " --ref <branch>" };
             Some(format!("git -C {} aynig trust{source}", hints::place(place)))
         }

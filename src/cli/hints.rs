@@ -330,19 +330,19 @@ fn of_system(error: &std::io::Error, path: Option<&Path>) -> Vec<String> {
     }
 }
 
-/// What gets a file out of a folder's way.
+/// Returns the command that moves a file out of the way of a folder.
 pub fn move_aside(file: &Path) -> String {
     let file = file.as_os_str().as_encoded_bytes();
     let aside = [file, b".aside"].concat();
     format!("mv {} {}", shell_word(file), shell_word(&aside))
 }
 
-/// What says where the program is named that commands are started with.
+/// Returns the command that shows where `aynig.exec`, the program that starts commands, is configured.
 pub fn show_wrapper() -> String {
     "git config --show-origin --get-all aynig.exec".to_owned()
 }
 
-/// What on the way to a path is there and is no folder.
+/// Returns the nearest existing part of a path if that is not a folder, and so stands in a folder's place.
 fn in_place_of_a_folder(path: &Path) -> Option<&Path> {
     let there = path.ancestors().find_map(|at| Some((at, at.metadata().ok()?)));
     there.filter(|(_, meta)| !meta.is_dir()).map(|(at, _)| at)

@@ -1,8 +1,9 @@
 //! Why an operation failed, with the original tool's error code where it has one.
 //!
-//! A refusal is an error, and changes not one byte but the audit of the hooks that ran. The errors that
-//! record more carry the state after it: a hook that blocks or tampers, which in most phases also blocks the
-//! run ([`GovernedError::Hook`]), a conflict, a time limit that was passed, and a policy that escalates.
+//! A refusal is an error, and changes not one byte except the audit of the hooks that ran. Some errors record
+//! more, and carry the state that was written: a hook that blocks or tampers, which in most phases also
+//! blocks the run ([`GovernedError::Hook`]), a conflict, a time limit that was passed, and a policy that
+//! escalates.
 
 use super::conflict::Conflict;
 use super::hooks::HookReport;
@@ -150,9 +151,9 @@ pub enum GovernedError {
         hook: String,
         /// The phase that the hook ran in.
         phase: &'static str,
-        /// The role that it was asked about, where it was about one.
+        /// The role that the hook was asked about; `None` where the phase is not about one.
         role: Option<String>,
-        /// It changed protected files; what it changed was put back.
+        /// True where the hook changed protected files, which were put back.
         tampered: bool,
         /// The original tool's code: `hook_blocked`, or `hook_state_tamper` and the like.
         code: &'static str,

@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 
 /// The folder of a run's own files.
 const FOLDER: &str = ".agentxchain";
-/// The folders in it that belong to a process at work.
+/// The entries of that folder that belong to a process at work, and are in no commit.
 const AT_WORK: [&str; 2] = ["locks", "transactions"];
-/// The folders in it that turns may write into.
+/// The entries of that folder that turns may write into.
 const OF_TURNS: [&str; 3] = ["proposed", "reports", "reviews"];
-/// The folder in it where workers leave their results, and what else they like.
+/// The entry of that folder where workers leave their results, and whatever else they like.
 const STAGING: &str = "staging";
-/// What in it may have been removed.
+/// The entries of the folder that a commit names even where they were removed.
 const KNOWN: [&str; 2] = ["dispatch", "state.json"];
 
 /// Returns the paths that a commit of the run takes even where ignore rules hide them, or where they are
@@ -55,7 +55,7 @@ pub(crate) struct Own {
     staging: PathBuf,
 }
 
-/// Files beside the folder that are the orchestrator's too.
+/// The orchestrator's files that lie beside the folder.
 const BESIDE: [&str; 2] = [TALK, "HUMAN_TASKS.md"];
 
 impl Own {
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use std::os::unix::ffi::OsStrExt;
 
-    /// G12: a file that a worker adds to the run's own files is removed, whatever its name is
+    /// G12: a file that a worker adds to the run's own files is removed, whatever its name is.
     #[test]
     fn a_file_whose_name_is_no_text_is_put_back_too() {
         let folder = tempfile::tempdir().unwrap();

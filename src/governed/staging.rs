@@ -1,5 +1,5 @@
-//! The place where a turn's worker leaves its result, and the other ways in which a result gets there or
-//! leaves it.
+//! Where a turn's worker leaves its result, and the other ways in which a result gets to that place or leaves
+//! it.
 
 use super::root::Root;
 use super::state::{Turn, dispatch_folder, get_turn_staging_result_path, is_safe_id};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// The place of a result that belongs to the turn that it names, as older tools stage it.
 pub(super) const FLAT: &str = ".agentxchain/staging/turn-result.json";
-/// Where results go that were not accepted.
+/// The folder for results that were not accepted.
 pub(super) const REJECTED: &str = ".agentxchain/dispatch/rejected";
 
 /// Makes the folder for a turn's result, removes the result of an earlier attempt, and returns the result's
@@ -29,9 +29,9 @@ pub(crate) fn make_staging(root: &Root, turn_id: &str) -> Result<PathBuf, Govern
 
 /// Puts a turn's result where [`accept_turn`](super::accept_turn) looks for it; returns the path of the file.
 ///
-/// The file is written as a whole, so that no process reads half of it; below the root, through no link that
-/// was left there; and in the place of an earlier result. The result is not validated: that is for the
-/// acceptance to do.
+/// The file is written as a whole, so that no process reads half of it. It replaces an earlier result, and is
+/// written below the root without following a link that a worker may have left on the way. The result is
+/// validated only when it is accepted.
 ///
 /// # Errors
 /// [`GovernedError::UnsafeTurnId`]; [`GovernedError::Outside`] and [`GovernedError::Io`] where the file can't
@@ -72,7 +72,7 @@ pub(crate) fn stage_again(root: &Root, turn_id: &str, before: Option<&[u8]>) -> 
     }
 }
 
-/// True where a result is staged. What stands in its place and is not a plain file is not a result, and is
+/// True where a result is staged. Anything in its place that is not a plain file is no result, and is
 /// removed.
 ///
 /// # Errors

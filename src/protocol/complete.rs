@@ -1,6 +1,5 @@
-//! What a runner writes when a command has ended: one pure, total function, the table of the contract.
-//!
-//! One table for each dialect. Implements K20-K24, K29.
+//! What a runner writes when a command has ended: the contract's tables, one for each dialect, as one pure,
+//! total function. Implements K20-K24, K29.
 
 use super::declaration::{Declaration, Invalid};
 use super::dialect::{Dialect, Writer};
@@ -13,28 +12,28 @@ use std::time::Duration;
 /// How the command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exit {
-    /// By itself, with this status.
+    /// The command exited with this status.
     Code(i32),
-    /// By a signal that the runner did not send.
+    /// A signal that the runner did not send ended the command.
     Signal {
         /// The signal's number.
         signal: i32,
-        /// Whether it left a core file.
+        /// Whether the command left a core file.
         core_dumped: bool,
     },
-    /// It ran past its timeout and was stopped.
+    /// The command ran past this timeout and was stopped.
     TimedOut(Duration),
-    /// It was stopped because the runner was.
+    /// The command was stopped because the runner was.
     Interrupted,
-    /// It was stopped because the lease was lost or could not be renewed in time.
+    /// The command was stopped because the lease was lost or could not be renewed in time.
     Stopped,
-    /// It could not be started.
+    /// The command could not be started, for this reason.
     NotStarted(String),
-    /// Its supervisor died, and what became of it is not known.
+    /// The command's supervisor died, and what became of the command is not known.
     Unsupervised,
-    /// Its supervisor was stopped, or did not answer any more, and was killed with it.
+    /// The command's supervisor was stopped, or no longer answered, and was killed together with the command.
     SupervisorStopped,
-    /// It was confined, and changed this path, which redirects every Git process (K59).
+    /// The command was confined, and changed this path, which redirects every Git process (K59).
     Redirected(String),
 }
 
@@ -63,23 +62,23 @@ pub enum Declared {
     Nothing,
     /// This valid declaration.
     State(Declaration),
-    /// The result file has content that is not a declaration; what the command printed does not count then.
+    /// The result file has content that is not a declaration; then what the command printed does not count.
     BadResult(Invalid),
-    /// The command printed declarations, and none was valid: why the last of those that are kept was not.
+    /// The command printed declarations, none of them valid. This is why the last one that was kept is not.
     BadLine(Invalid),
 }
 
-/// What a branch's head is to a run that claimed it.
+/// What a branch's head is to the run that claimed the branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeadIs {
-    /// The run's own lease, which is this commit: the command may have renewed the lease by hand.
+    /// The run's own lease, at this commit. The command may have renewed the lease by hand.
     Lease(ObjectId),
-    /// The head is, or stands on, this state event of the run, which stands on the run's lease and is no
-    /// lease itself.
+    /// This state event of the run, or a commit that stands on it. The event stands on the run's lease, and
+    /// is no lease itself.
     OwnEvent(ObjectId),
     /// The slot's own HEAD, which descends from the lease: the command advanced the branch.
     SlotHead,
-    /// Anything else, or the branch is gone.
+    /// Any other commit, or none because the branch is gone.
     Other,
 }
 
@@ -90,7 +89,7 @@ pub enum Stall {
     Exit(Exit),
     /// The result file was no declaration.
     BadResult(Invalid),
-    /// The command declared a state, and never validly.
+    /// The command printed declarations, none of them valid.
     BadLine(Invalid),
     /// The slot's HEAD does not descend from the lease.
     ForeignHead,
@@ -123,7 +122,7 @@ impl fmt::Display for Stall {
 }
 
 impl Stall {
-    /// Returns a few words for a commit's subject; the commit's body has the rest.
+    /// Returns the stall in a few words, for a commit's subject; the commit's body has the rest.
     pub fn short(&self) -> String {
         match self {
             Stall::BadResult(_) => "the result file is no declaration".to_owned(),
@@ -140,7 +139,7 @@ impl Stall {
 /// What the runner writes when a run has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Completion {
-    /// The declared state's commit, on the head as it is (K20).
+    /// The declared state's commit, on top of the present head (K20).
     Outcome(Declaration),
     /// A fresh `working` commit: the lease lives on, and with it the slot (K21).
     KeepLease,
@@ -154,7 +153,7 @@ pub enum Completion {
     Fenced,
 }
 
-/// What is kept of a run that was fenced (K24, K26).
+/// What is kept of a run that was fenced, that is, whose branch is no longer its own (K24, K26).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept<'a> {
     /// The run's whole outcome, which `retry` can land.
@@ -181,8 +180,8 @@ pub fn complete(dialect: Dialect, exit: &Exit, declared: Declared, head: HeadIs)
     }
 }
 
-/// Decides by the head alone: the command wrote what there is to write, and neither its exit status nor what
-/// it printed counts (K29).
+/// Decides by the head alone: the command itself wrote whatever was to be written, and neither its exit
+/// status nor what it printed counts (K29).
 fn complete_by_head(head: HeadIs) -> Completion {
     match head {
         HeadIs::Lease(_) => Completion::LeaveLease,

@@ -1,9 +1,9 @@
 //! What a runner does about the head of a branch: one pure, total function.
 //!
-//! Only the head counts: history is never read, and nothing is remembered but when this runner first saw the
-//! head. Whatever else may hold a head or move it on comes in as plain facts: pauses, waiting messages, other
-//! branches, what was spent. Implements K6, K7, K9, K29 (the grace), K47 (what is delivered), K50-K52, K54
-//! (what waits).
+//! Only the head counts: history is never read, and nothing is remembered except when this runner first saw
+//! the head. Whatever else may hold a head back or move it on is passed in as plain facts: pauses, waiting
+//! messages, the states of other branches, what was spent. Implements K6, K7, K9, K29 (the grace), K47 (what
+//! is delivered), K50-K52, K54 (what waits).
 
 use super::accepts::Accepts;
 use super::dialect::Dialect;
@@ -17,15 +17,15 @@ use super::usage::Usd;
 use super::waits::{AFTER, After, BadTime, NOT_BEFORE, Want, not_before, show_time};
 use std::fmt;
 
-/// How far ahead of our clock a committer date may lie before it is absurd, in seconds.
+/// How far ahead of this machine's clock a committer date may lie before it is absurd, in seconds.
 pub const AHEAD_MAX: i64 = 3600;
-/// The lease length assumed where a lease does not say a readable one, in seconds.
+/// The lease length that is assumed where a lease does not give a readable one, in seconds.
 pub const LEASE_DEFAULT: u64 = 300;
 
 /// The head of a branch, as far as [`decide`] looks at it.
 #[derive(Debug, Clone, Copy)]
 pub struct Head<'a> {
-    /// The head's state event; `None` where the newest commit is none.
+    /// The head's state event; `None` where the head is no state event.
     pub event: Option<&'a Event>,
     /// The head's committer date in seconds since 1970; `None` where it is unreadable.
     pub committed: Option<i64>,
@@ -77,8 +77,8 @@ impl Unmet {
     }
 }
 
-/// Returns what is still missing of what a head waits for; `None` where nothing is. `is_there` says whether a
-/// branch has the wanted state.
+/// Returns what a head still waits for: the branches that are not in the wanted state, and the wants that
+/// can't be read. `None` if it waits for nothing. `is_there` says whether a branch has the wanted state.
 pub fn unmet(after: After, is_there: impl Fn(&Want) -> bool) -> Option<Unmet> {
     let missing: Vec<Want> = after.wants.into_iter().filter(|want| !is_there(want)).collect();
     Some(Unmet { missing, unreadable: after.unreadable }).filter(|unmet| !unmet.is_empty())
@@ -87,9 +87,9 @@ pub fn unmet(after: After, is_there: impl Fn(&Want) -> bool) -> Option<Unmet> {
 /// What a budget counts (K54).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Per {
-    /// All that was spent today.
+    /// Everything that was spent today.
     Day,
-    /// All that was spent on the branch.
+    /// Everything that was spent on the branch.
     Branch,
 }
 
@@ -104,7 +104,7 @@ pub struct Overspent {
     pub limit: Usd,
 }
 
-/// What is known besides the head. None of these facts concerns a head that is a run's lease.
+/// What is known besides the head. None of these facts matters where the head is a run's lease.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Facts<'a> {
     /// The pause that holds the branch.
@@ -199,7 +199,7 @@ pub enum Held {
 }
 
 impl Held {
-    /// Returns one word for programs.
+    /// Returns what holds the head back as one word, for programs.
     pub fn name(&self) -> &'static str {
         match self {
             Held::Paused(_) => "paused",
@@ -211,7 +211,7 @@ impl Held {
 }
 
 impl fmt::Display for Held {
-    /// Writes the reason in one line, whatever the pause's author wrote.
+    /// Writes the reason in one line, even if what the pause's author wrote has several.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Held::Paused(Paused { holder, reason, .. }) => {
@@ -265,7 +265,7 @@ pub enum Decision {
         /// Why the lease was not judged by its date; `None` where it was.
         observed: Option<Observed>,
     },
-    /// The lease's holder is gone: recover, then decide again.
+    /// The lease has expired, so its holder counts as gone: recover the branch, then decide again.
     Expired {
         /// The last second in which the lease counted, grace included, by this machine's clock.
         since: i64,
@@ -274,9 +274,9 @@ pub enum Decision {
     },
     /// Write a trigger of this state that brings these messages.
     Deliver {
-        /// The state that they bring.
+        /// The state that the messages bring.
         state: StateName,
-        /// The messages, in the order of their ids; never none.
+        /// The messages, in the order of their ids; never empty.
         take: Vec<MessageId>,
     },
     /// Claim the branch and run this state's command.
@@ -342,7 +342,7 @@ fn go_on(event: &Event, state: &StateName, now: i64, policy: Policy<'_>) -> Deci
 /// Returns the state that the oldest acceptable message brings, and the ids of all messages that bring that
 /// state.
 fn deliverable(event: &Event, policy: Policy<'_>) -> Option<(StateName, Vec<MessageId>)> {
-    // Messages that were already brought to this head are heard before any others are.
+    // The command first hears the messages that this head brought; only then are others delivered.
     if policy.facts.waiting.is_empty() || is_undispatched_delivery(event, policy.has_command) {
         return None;
     }
@@ -365,12 +365,13 @@ pub fn is_undispatched_delivery(event: &Event, has_command: bool) -> bool {
     has_command && !heard_of(&event.message, event.dialect).is_empty()
 }
 
-/// False for an answer to another question than the head's own: a stale yes approves nothing new (K49a).
+/// True where the head may take in this message. Only an answer to another question than the head's own is
+/// refused, so that an old approval approves nothing new (K49a).
 pub fn may_hear(event: &Event, waiting: &Waiting) -> bool {
     !waiting.kind.is_answer() || asked_by(event).is_some_and(|asked| answer_id(asked) == waiting.id)
 }
 
-/// Returns the question whose answer a head waits for.
+/// Returns the id of the question whose answer a head waits for.
 pub fn asked_by(event: &Event) -> Option<MessageId> {
     event.message.last(QUESTION).and_then(|id| MessageId::parse(id).ok())
 }

@@ -1,10 +1,11 @@
 //! Completing a run: what is written, and where work goes that is not on the branch.
 //!
-//! `protocol::complete` decides how a run ends; this module carries the decision out, and ends in a
-//! compare-and-swap. If the swap is lost, the caller judges again from the new head. If the remote declined
-//! an outcome, the run ends `stalled`. An outcome that could not be brought to the remote while the lease
-//! held is kept in this repository, and `git aynig retry` lands it. Implements K20-K29, K51 and K54 (what an
-//! outcome says of them), K14 (a slot that can't be filled), K31 (an outcome that is not on its branch).
+//! `protocol::complete` decides how a run ends; this module carries the decision out. A commit of the runner
+//! gets onto the branch by a compare-and-swap. If the swap is lost, the caller judges again from the new
+//! head. If the remote declines an outcome, the run ends `stalled`. An outcome that could not be brought to
+//! the remote while the lease held is kept in this repository, and `git aynig retry` lands it. Implements
+//! K20-K29, K51 and K54 (what an outcome says of them), K14 (a slot that can't be filled), K31 (an outcome
+//! that is not on its branch).
 
 use super::active_run::ActiveRun;
 use super::attempt::left_out_ref;
@@ -123,8 +124,8 @@ impl ActiveRun<'_> {
             && runner.clock.elapsed() + ROUND < self.claim.ends()
     }
 
-    /// Returns the state that the command committed in the slot, although it was to declare one. Such a
-    /// commit is no outcome, but the user is told of it (K22).
+    /// Returns the state that the command committed in the slot instead of declaring it. Such a commit is no
+    /// outcome, and the user is told so (K22).
     fn committed_state(&self) -> Option<(Dialect, StateName)> {
         let runner = self.runner;
         let head = self.slot.head(runner.repo).ok().filter(|head| *head != self.claim.first)?;
@@ -183,8 +184,8 @@ impl ActiveRun<'_> {
     }
 
     /// If no process of the run is left, keeps what the slot holds, and returns the attempt, if there was
-    /// work to keep. `None`: the slot stays the run's, for processes that live on in it or because its work
-    /// can't be kept elsewhere.
+    /// work to keep. The outer `None`: the slot stays the run's, because processes of the run live on in it,
+    /// or because its work can't be kept elsewhere.
     fn keep_of_deserted(&mut self, guardian: &mut Option<Supervised>) -> Option<Option<RefName>> {
         let deserted = !self.held_open && guardian.as_mut().is_some_and(Supervised::is_deserted);
         let claim = &self.claim;
@@ -272,15 +273,17 @@ impl ActiveRun<'_> {
     }
 
     /// Reads the part of the slot that the declaration takes. A command may say that only some paths are part
-    /// of its outcome ([`Rest::Kept`]): then nothing else that it or its children left gets onto the branch,
-    /// commits included. Paths are taken as they are, whatever rules for ignoring say (K19, K25).
+    /// of its outcome ([`Rest::Kept`]): then nothing else that the command or its children left gets onto the
+    /// branch, commits included. The paths that it names are taken even where ignore rules exclude them (K19,
+    /// K25).
     fn taken(&self, next: &Declaration, head: HeadIs) -> Result<Harvest, HarvestError> {
         let (repo, claim, slot) = (self.runner.repo, &self.claim, &self.slot);
         let stage = match next.take.rest {
             Rest::AsConfigured => self.runner.settings.stage,
             Rest::All => Stage::All,
             Rest::Kept => {
-                // If the command moved the branch itself, the outcome stands on the commit that is there.
+                // If the command advanced the branch itself, the branch is at the slot's HEAD, and the
+                // outcome goes on top of that.
                 let head = if head == HeadIs::SlotHead { slot.head(repo)? } else { claim.first };
                 let tree = slot.with_paths(repo, claim.tree, &next.take.paths)?;
                 return Ok(Harvest { tree, head, nested: Vec::new() });
@@ -328,8 +331,8 @@ impl ActiveRun<'_> {
         self.runner.write(self.branch, found.tree, parents, &message)
     }
 
-    /// Handles an outcome that, while the lease held, the remote refused, or that could not be brought there
-    /// or written in this repository (K31).
+    /// Handles an outcome that did not get onto its branch while the lease held: the remote declined or did
+    /// not receive it, or it could not be written in this repository (K31).
     fn not_landed(
         &mut self,
         exit: &Exit,
@@ -349,7 +352,7 @@ impl ActiveRun<'_> {
                 return done;
             }
         }
-        // Finished work is kept, whatever kept it from its branch.
+        // Finished work is kept, whatever the reason that it is not on its branch.
         let kept = kept.and_then(|kept| match kept {
             None => self.keep_outcome(commit),
             kept => Ok(kept),
@@ -394,8 +397,8 @@ impl ActiveRun<'_> {
         Ok(self.ran(Some(&ended.exit), Outcome::Fenced { to }, attempt))
     }
 
-    /// Ends a run whose head is still the lease and whose command renews that itself: the lease lives until
-    /// it expires (K29).
+    /// Ends a run whose lease is still the head and whose command renews the lease itself: the lease lives
+    /// until it expires (K29).
     fn leave_lease(&mut self, exit: Option<&Exit>) -> Result<Ran, RunnerError> {
         let (runner, claim) = (self.runner, &self.claim);
         let kept = runner.keep_beyond(&self.slot, &claim.run.id, self.branch, claim.first, None);
@@ -415,7 +418,8 @@ impl ActiveRun<'_> {
         Ok(self.ran(exit, outcome, attempt))
     }
 
-    /// Keeps the run's work, then writes `stalled`. `None`: the swap was lost, and the caller judges again.
+    /// Keeps the run's work, unless `kept` names a ref that already does, then writes the `stalled` commit.
+    /// `None`: the swap was lost, and the caller judges again.
     pub(super) fn stall(
         &mut self,
         exit: Option<&Exit>,
@@ -477,8 +481,8 @@ fn not_before(at: i64) -> Trailer {
     Trailer::new(NOT_BEFORE, said)
 }
 
-/// Appends to a log of the run what its commit says: a user who looks in the log for what went wrong finds
-/// it.
+/// Appends what the run's commit says to one of the run's logs, because a user may look in the log for what
+/// went wrong.
 fn append(log: &Path, text: &str) {
     let lines =
         text.lines().filter(|line| !line.is_empty()).map(|line| format!("aynig: {}\n", line.trim_start()));

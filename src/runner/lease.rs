@@ -1,9 +1,9 @@
 //! Holding a branch: the lease commit, the swap that makes it the head, and its renewals.
 //!
-//! Each swap names the head that it replaces; losing one is no error. A swap whose verdict is unknown is
-//! tried again with the same expectation. Every move of a run's branch is an `advance_once`. All of them but
-//! a renewal, which the run's own loop repeats, go through `advance_by`, which tries again. Implements K10,
-//! K11, K18 (times), K44 (the ref of a run).
+//! Each swap names the head that it replaces, and a lost swap is no error. A swap whose verdict is unknown is
+//! tried again with the same expectation. Every move of a run's branch is made by `advance_once`. All of them
+//! but renewals go through `advance_by`, which tries again; a renewal is repeated by the run's own loop.
+//! Implements K10, K11, K18 (times), K44 (the ref of a run).
 
 use super::report::{Refusal, Skip, Verdict};
 use super::{Runner, RunnerError, Tip};
@@ -23,7 +23,7 @@ use std::time::Duration;
 const CALL: Duration = Duration::from_secs(30);
 /// How long a swap outside of a run is tried again.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often the head of a local branch is read while its command runs.
+/// The time between two reads of a local branch's head while its command runs.
 const HEAD_POLL: Duration = Duration::from_secs(1);
 /// Longest time between two reads of a remote head.
 const REMOTE_HEAD_POLL_MAX: Duration = Duration::from_secs(30);
@@ -31,24 +31,25 @@ const REMOTE_HEAD_POLL_MAX: Duration = Duration::from_secs(30);
 /// A lease that is, or was, the branch's head.
 #[derive(Debug, Clone)]
 pub(super) struct Lease {
-    /// Its commit.
+    /// The lease's commit.
     pub id: ObjectId,
-    /// Its message.
+    /// The message of that commit.
     pub message: Message,
-    /// When the runner began to build it, on the clock that counts suspend.
+    /// When the runner began to build that commit, on the clock that counts suspend (it also runs while the
+    /// machine is suspended).
     pub born: Duration,
 }
 
 /// A branch that a run holds.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
-    /// The run that holds it.
+    /// The run that holds the branch.
     pub run: Run,
     /// The head that the run answers.
     pub trigger: Tip,
-    /// The lease that the slot is filled with.
+    /// The first lease of the run, whose commit the slot is filled with.
     pub first: ObjectId,
-    /// The tree of trigger and lease.
+    /// The tree of the trigger, which all leases of the run have too.
     pub tree: ObjectId,
     /// The newest lease: the first one, or its latest renewal.
     pub lease: Lease,
@@ -84,8 +85,8 @@ impl Claim {
     }
 }
 
-/// True where a new commit is on its branch; false where the head is another one; an error where that is not
-/// known.
+/// True where a new commit is on its branch; false where the branch has another head or is gone; an error
+/// where that is not known.
 pub(super) fn is_written(branch: &RefName, verdict: Swap) -> Result<bool, RunnerError> {
     match after_end(verdict) {
         AfterEnd::Written => Ok(true),
@@ -143,7 +144,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Swaps in a fresh `working` commit; false where the lease is no longer the head.
+    /// Renews the lease by swapping in a fresh `working` commit; false where the old lease is no longer the
+    /// head.
     pub(super) fn renew(&self, branch: &RefName, claim: &mut Claim) -> Result<bool, RunnerError> {
         let until = self.deadlines(claim).give_up;
         let born = self.clock.elapsed();
@@ -165,9 +167,9 @@ impl Runner<'_> {
         }
     }
 
-    /// Moves a branch to the commit that ends a run; false where the head is another one, which the caller
-    /// has to judge. Failures that may pass are tried again until `until`, on the clock that counts suspend
-    /// (K31).
+    /// Moves a branch to the commit that ends a run; false where the head is no longer `lease`, so that the
+    /// caller has to judge the new head. Failures that may pass are tried again until `until`, on the clock
+    /// that counts suspend (K31).
     pub(super) fn end_lease(
         &self,
         branch: &RefName,
@@ -212,9 +214,12 @@ impl Runner<'_> {
 
     /// Moves a branch, and tries again after a failure that may pass:
     /// - the verdict is unknown: until `until` on a remote, a few times where the branch is local;
-    /// - the branch is where it was, and no answer of the remote arrived: as `if_untouched` says;
-    /// - the branch is where it was, and the remote said no: a few times. A lock on the remote, a full disk
-    ///   and a hook differ only in the text of the answer, and no text decides (K11, K31).
+    /// - the branch has not moved, and the call to the remote failed for a reason that may pass: as
+    ///   `if_untouched` says;
+    /// - the branch has not moved, because the remote declined the push: a few times. A lock on the remote, a
+    ///   full disk and a hook differ only in the text of the answer, and no text decides (K11, K31).
+    ///
+    /// On a remote no further attempt begins after `until`.
     fn advance_by(
         &self,
         branch: &RefName,
@@ -248,7 +253,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Makes one attempt at such a move, in which no call to a remote outlasts `until`.
+    /// Makes one attempt to move a branch, after finishing a delivery that was cut off. No call to a remote
+    /// lasts beyond `until`.
     fn advance_once(
         &self,
         branch: &RefName,
@@ -267,7 +273,7 @@ impl Runner<'_> {
         Ok(swap::compare_and_swap_with(&*self.store, branch, Expected::At(old), new, others, &by, log)?)
     }
 
-    /// Returns what a run's lease asks for, and when.
+    /// Returns when a run's lease is to be renewed, when it is to be given up, and when it ends.
     pub(super) fn deadlines(&self, claim: &Claim) -> LeaseDeadlines {
         let run = &claim.run;
         let kill_grace = self.settings.kill_grace;

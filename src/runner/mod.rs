@@ -183,13 +183,13 @@ pub enum RunnerError {
         #[source]
         source: std::io::Error,
     },
-    /// The program that every command is started with is not here: nothing was claimed.
+    /// The program of `aynig.exec`, which starts every command, is not on this machine: nothing was claimed.
     #[error("cannot start '{program}', which 'aynig.exec' names: no such program is found")]
     NoWrapper {
-        /// As the configuration has it.
+        /// The program, as the configuration names it.
         program: String,
     },
-    /// What is ours here is being removed: nothing was claimed.
+    /// `git aynig uninstall` is removing what git-aynig keeps in this repository: nothing was claimed.
     #[error("cannot take a worktree for '{branch}': 'git aynig uninstall' is at work")]
     Closed {
         /// The branch.
@@ -310,7 +310,7 @@ impl Runner<'_> {
     }
 
     /// Returns a head with the hop count that this runner noted for it, because a command that writes its own
-    /// outcome need not say it (K9, K29); and with what flows say of it.
+    /// outcome need not write the count (K9, K29). Adds what flows say of the head.
     pub fn with_hop(&self, branch: &RefName, mut tip: Tip) -> Tip {
         let id = tip.id();
         if let Some(event) = &mut tip.event

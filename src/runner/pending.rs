@@ -61,7 +61,8 @@ pub(crate) struct Note {
     pub since: SystemTime,
 }
 
-/// A note that this process has in hand: no other takes it, and it is there again where this process dies.
+/// A note that this process has in hand. No other process takes the note, which is free again once this
+/// process dies.
 #[derive(Debug)]
 pub struct Taken {
     /// The branch.
@@ -83,13 +84,15 @@ pub(crate) fn take(repo: &Repository, branch: &RefName) -> Option<Taken> {
     take_at(&folder(repo).join(name_for(branch.as_bytes())))
 }
 
-/// The notes as a process works them off, the oldest first. The folder is listed again when all that were listed are
-/// gone or taken: many branches may wait, and a look at each for each that is run would take longer than the runs.
+/// The notes as a process works them off, the oldest first. The folder is listed again only when all notes of
+/// the last listing are gone or taken: where many branches wait, a listing for each run would take longer
+/// than the runs.
 #[derive(Debug, Default)]
 pub struct Backlog(VecDeque<PathBuf>);
 
 impl Backlog {
-    /// The oldest note that no process has taken on. It is locked for a moment: only for callers that may take it on.
+    /// Returns the oldest note that no process has taken on. The note is locked for a moment, so only a
+    /// process that may take it on is to call this.
     pub(crate) fn first(&mut self, repo: &Repository) -> Option<&Path> {
         if !self.has_free() {
             self.0 = listed(repo).into_iter().map(|(_, path)| path).collect();
@@ -98,7 +101,8 @@ impl Backlog {
         self.0.front().map(PathBuf::as_path)
     }
 
-    /// Drops what is gone, taken or no note; true where a free one is in front then.
+    /// Drops from the front what is gone, is taken, or is no note. Returns true if a free note is in front
+    /// then.
     fn has_free(&mut self) -> bool {
         while let Some(path) = self.0.front() {
             if lock_at(path).is_some() && read_at(path).is_some() {
@@ -109,7 +113,7 @@ impl Backlog {
         false
     }
 
-    /// Takes on as many as that, the oldest first, of those that were listed.
+    /// Takes on at most `most` of the notes of the last listing, the oldest first.
     pub(crate) fn take(&mut self, most: usize) -> Vec<Taken> {
         let mut taken = Vec::new();
         while taken.len() < most
@@ -120,13 +124,13 @@ impl Backlog {
         taken
     }
 
-    /// True where there are more notes than these, in the hands of other processes or not.
+    /// True where there are notes besides the `taken` ones, whether other processes have them in hand or not.
     pub(crate) fn has_more(&mut self, repo: &Repository, taken: usize) -> bool {
         !self.0.is_empty() || std::fs::read_dir(folder(repo)).is_ok_and(|entries| entries.count() > taken)
     }
 }
 
-/// What is in the folder of notes, and since when, the oldest first.
+/// Returns what is in the folder of notes, each entry with the time of its last change, the oldest first.
 fn listed(repo: &Repository) -> Vec<(SystemTime, PathBuf)> {
     let entries = std::fs::read_dir(folder(repo)).into_iter().flatten().flatten();
     let dated =
@@ -146,11 +150,11 @@ fn read_at(path: &Path) -> Option<(RefName, Option<String>)> {
     parse(path, &read_plain(path, NOTE_MAX).ok()?)
 }
 
-/// Takes on the note that is at this path; `None` where another process has, or it is gone.
+/// Takes on the note at this path; `None` where the note is gone, or another process has taken it on.
 fn take_at(path: &Path) -> Option<Taken> {
     let file = lock_at(path)?;
     let (branch, run_id) = read_at(path).filter(|_| is_at(&file, path))?;
-    // An id is given out once: if this process dies now it is gone.
+    // A promised id is used only once, so it is cut off the note. If this process dies now, the id is lost.
     let _ = file.set_len(branch.as_bytes().len() as u64);
     Some(Taken { branch, run_id, path: path.to_owned(), file })
 }

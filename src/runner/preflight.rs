@@ -1,11 +1,11 @@
 //! The checks before a claim: a runner that could run nothing must not take a branch from others.
 //!
 //! The head has to be signed where that is required, and no working tree may be rebasing or bisecting the
-//! branch. The folders that a run needs are written to, as a run would, no foreign ref may stand where the refs
-//! of runs go, and the program of `aynig.exec` has to exist. Once a process has found these in order, it does
-//! not check them again while the folder of runs exists. Whether Git can register a slot is checked only for a
-//! slot that it does not know; the folder of the commands' copies only after a copy failed. Implements K13,
-//! K14, K28, K35, K44, K59.
+//! branch. As a run would, the checks write to the folders that a run needs. No foreign ref may stand where
+//! the refs of runs go, and the program of `aynig.exec` has to exist. Once a process has found these in
+//! order, it does not check them again while the folder of runs exists. Whether Git can register a slot is
+//! checked only for a slot that Git does not know; the folder of the commands' copies only after a copy
+//! failed. Implements K13, K14, K28, K35, K44, K59.
 
 use super::report::{Skip, Verdict};
 use super::{Runner, RunnerError, Tip, logs};
@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 /// How often a folder is created anew because an uninstallation removed it meanwhile.
 const PROBES: usize = 3;
 
-/// The runner's refs are below these names; a ref that has such a name itself leaves no room for them.
+/// The runner's refs are below these names. A ref that has such a name itself leaves no room for them.
 pub(super) const OWN: [&str; 3] = ["refs/aynig", "refs/aynig/run", "refs/aynig/attempts"];
-/// Messages, questions, pauses, flows and turns have their refs below these names; a run does without.
+/// Messages, questions, pauses, flows and turns have their refs below these names. A run can do without
+/// those.
 pub(super) const TALK: [&str; 6] = [
     "refs/aynig/inbox",
     "refs/aynig/heard",
@@ -42,7 +43,7 @@ impl Runner<'_> {
         Ok(busy.map(|(busy, dir)| Verdict::Skipped(Skip::Busy(busy, dir))))
     }
 
-    /// Finds out whether a run could be prepared and kept in this repository, and fails where it could not.
+    /// Checks that a run could be prepared and kept in this repository, and fails where it could not.
     pub(super) fn ready(&self) -> Result<(), RunnerError> {
         let runs = self.repo.aynig_dir().join("runs");
         if self.settings.ready.get().is_none() || !runs.is_dir() {
@@ -63,7 +64,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Finds out whether what commands are started with is here, as long as nothing was found to be ready.
+    /// Checks that the program of `aynig.exec` exists, unless this process has already found everything
+    /// ready.
     pub(super) fn startable(&self) -> Result<(), RunnerError> {
         match self.settings.ready.get().is_some() {
             true => Ok(()),
@@ -71,34 +73,36 @@ impl Runner<'_> {
         }
     }
 
-    /// Finds out whether Git can be told of a slot that it does not know yet.
+    /// Checks that Git can register a slot that it does not know yet.
     pub(super) fn registrable(&self, slot: &Slot) -> Result<(), RunnerError> {
-        // As a rule it knows it.
+        // In most cases Git knows the slot already.
         match slot.admin_dir().symlink_metadata() {
             Ok(_) => Ok(()),
             Err(_) => may_write("registrations of worktrees", &self.repo.common_dir.join("worktrees")),
         }
     }
 
-    /// Why no copy of commands could be made: where their folder is what keeps it from that, all branches hear the same.
+    /// Returns the error for a copy of commands that could not be made. If the folder of the copies is what
+    /// can't be written to, the error says so, and is the same for all branches.
     pub(super) fn no_copy(&self, error: StoreError) -> RunnerError {
         may_write("copies of commands", &command_copy::folder(self.repo))
             .err()
             .unwrap_or_else(|| error.into())
     }
 
-    /// Refuses where a ref of the user's has the name of a folder of ours.
+    /// Fails where a ref of the user's has the name of one of these folders, which hold the runner's refs.
     pub(super) fn refs_in_the_way(&self, folders: &[&str]) -> Result<(), RunnerError> {
         let below = |other: &&str| (RefName::new(*other), RefName::new(format!("{other}/*")));
         self.none_is_a_ref(folders.iter().map(below))
     }
 
-    /// Refuses where a ref of the user's has the name of a folder that this remote is heard in.
+    /// Fails where a ref of the user's has the name of a folder that holds what is fetched from this remote.
     pub(super) fn refs_in_the_way_of(&self, name: &str) -> Result<(), RunnerError> {
         self.none_is_a_ref(remote::heard_folders(name))
     }
 
-    /// Refuses where one of these names is a ref; with each stand the names that it would leave no room for.
+    /// Fails where the first name of a pair is a ref. The second name of the pair stands for the refs that
+    /// such a ref would leave no room for.
     fn none_is_a_ref(&self, names: impl IntoIterator<Item = (RefName, RefName)>) -> Result<(), RunnerError> {
         for (other, name) in names {
             if self.scratch.tip(&other)?.is_some() {
@@ -109,16 +113,16 @@ impl Runner<'_> {
     }
 }
 
-/// Refuses where nothing can be made in a folder; makes nothing.
+/// Fails where no file can be created in a folder. Creates nothing.
 fn may_write(what: &'static str, folder: &Path) -> Result<(), RunnerError> {
     writable(folder).map_err(|(path, source)| RunnerError::Unready { what, path, source })
 }
 
-/// Whether something can be made in a folder, or, where it is not there, in the nearest one above it; else with the
-/// one in which it can't. What stands in a folder's place and is none is named too.
+/// Checks that a file can be created in a folder or, where the folder does not exist, in the nearest existing
+/// one above it. The error names the folder that can't be written to, or whatever stands in a folder's place.
 pub(super) fn writable(folder: &Path) -> Result<(), (PathBuf, std::io::Error)> {
     let look = |at: &Path| access(&at.join("."), AccessFlags::W_OK | AccessFlags::X_OK);
-    // As a rule it is there.
+    // In most cases the folder exists.
     if look(folder).is_ok() {
         return Ok(());
     }
@@ -126,12 +130,13 @@ pub(super) fn writable(folder: &Path) -> Result<(), (PathBuf, std::io::Error)> {
     look(at).map_err(|errno| (at.to_owned(), errno.into()))
 }
 
-/// Makes the folder, and a file in it, which is removed again. Tried anew where another process removes empty folders.
+/// Creates a file in a folder and removes the file again; creates the folder first where it does not exist.
+/// Tries again where another process, which removes empty folders, removed this one meanwhile.
 fn probe(folder: &Path) -> std::io::Result<()> {
     let gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
     let file = folder.join(format!(".new-{}", uuid::Uuid::new_v4()));
     let try_file = || std::fs::File::create_new(&file).and_then(|_| std::fs::remove_file(&file));
-    // As a rule the folder exists.
+    // In most cases the folder exists.
     if try_file().is_ok() {
         return Ok(());
     }

@@ -23,18 +23,19 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_secs(1);
 const LOOK_FAR: Duration = Duration::from_secs(30);
 
-/// The watch over what waits in a repository: one process has it. It is the lock of an open file.
+/// The watch over the branches that wait in a repository, which one process at a time has. It is the lock of
+/// an open file.
 #[derive(Debug)]
 pub struct Watching(Option<File>);
 
 impl Watching {
-    /// What a process is started with that has the watch from its start on: its standard input. Nothing is unlocked: the
-    /// lock goes with the file.
+    /// Returns the locked file, which becomes the standard input of a process that has the watch from its
+    /// start on. Nothing is unlocked: the lock goes with the file.
     pub(crate) fn hand_over(mut self) -> Option<File> {
         self.0.take()
     }
 
-    /// The watch that this process was started with; `None` where its standard input is another file.
+    /// Returns the watch that this process was started with; `None` where its standard input is another file.
     ///
     /// # Errors
     /// No descriptor is left, or there is no `/dev/null`.
@@ -46,7 +47,8 @@ impl Watching {
         }) {
             return Ok(None);
         }
-        // A child that has it for its standard input would keep the watch beyond this process's end.
+        // A child that inherits the file as its standard input would keep the watch beyond this process's
+        // end.
         nix::unistd::dup2_stdin(File::open("/dev/null")?)?;
         Ok(given.try_lock().is_ok().then_some(Self(Some(given))))
     }
@@ -54,7 +56,8 @@ impl Watching {
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        // Not by closing it: a child that another thread forks at this moment would keep the lock for a moment more.
+        // Closing the file is not enough: a child that another thread forks at this moment would keep the
+        // lock a little longer.
         if let Some(file) = &self.0 {
             let _ = file.unlock();
         }
@@ -68,8 +71,8 @@ fn lock_path(repo: &Repository) -> PathBuf {
 /// What is to be done about branches that wait.
 #[derive(Debug)]
 pub enum Waiting {
-    /// These were taken on: each has a slot, unless another process takes that first. True where more
-    /// branches are to be watched.
+    /// These notes were taken on: each branch has a slot, unless another process takes that first. True where
+    /// more branches are to be watched.
     Run(Vec<Taken>, bool),
     /// A slot may be free by now, after a wait. What was read before the wait may be out of date.
     Later,
@@ -103,8 +106,9 @@ pub(crate) fn note_waiting(
 }
 
 impl Runner<'_> {
-    /// Goes on until something can be run, or nothing is to be done here. `stuck`: slots that look free were of no
-    /// use a moment ago. `held`: this process was started to watch, and first leaves what waits to the one that started it.
+    /// Looks, and waits, until something can be run or this process has nothing to do. With `stuck`, slots
+    /// that look free were of no use a moment ago. `held` is the watch if this process was started to watch;
+    /// it then first leaves what waits to the process that started it.
     pub fn next_waiting(
         &self,
         backlog: &mut Backlog,
@@ -117,7 +121,7 @@ impl Runner<'_> {
             self.wait_for_slots();
             (whose, waited) = (Watch::Mine, true);
         }
-        // What waits in a repository goes with it.
+        // If the repository is removed, so are the branches that wait in it, and the loop ends.
         while self.interrupt.signal().is_none()
             && self.repo.common_dir.join("HEAD").symlink_metadata().is_ok()
         {
@@ -148,16 +152,16 @@ impl Runner<'_> {
         Ok(Waiting::Nobody)
     }
 
-    /// What is seen now, and how many slots are free. `oldest` is the note that was the oldest at the last look, and that of
-    /// this one afterwards.
+    /// Returns what is seen now, and how many slots are free. `oldest` is the oldest note of the last look,
+    /// and becomes that of this one.
     fn look_at_queue(
         &self,
         backlog: &mut Backlog,
         stuck: bool,
         oldest: &mut Option<PathBuf>,
     ) -> Result<(Seen, usize), RunnerError> {
-        // In this order: what a process that was left behind set is noted before it is gone, and what is noted
-        // before a slot was freed is seen by the process that freed it.
+        // The order matters: what a process that was left behind set is noted before the process is gone, and
+        // what is noted before a slot was freed is seen by the process that freed the slot.
         let mut kept = false;
         for (number, run) in self.keepers()? {
             kept |= run.remote.is_none() && self.may_still_set(number, &run)?;

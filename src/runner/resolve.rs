@@ -1,8 +1,8 @@
 //! The command of a head's state: where commands come from, which one answers, and which are similar where
 //! none does.
 //!
-//! A command is resolved before a head is judged, which starts nothing. A command that can't be started on
-//! this machine is known before a claim, and costs the branch nothing. Similar commands are a hint to the
+//! Resolving a command starts nothing, and comes before a head is judged. So a command that can't be started
+//! on this machine is known before a claim, and costs the branch nothing. Similar commands are a hint to the
 //! user; nothing depends on them. A scan of many heads asks through `lookups`. Implements K6 (its last
 //! sentence), K13, K33-K35.
 
@@ -119,23 +119,24 @@ impl Runner<'_> {
     /// Returns what keeps the file of a command from being started as it is.
     pub(super) fn unfit(&self, path: &str, file: ObjectId) -> Option<Unfit> {
         let why = command_start::judge(&*self.store, file, path, self.search_path());
-        // With a prefix program it is started elsewhere: what is missing here may be there.
+        // A prefix program may start the command elsewhere, where what this machine lacks may exist.
         why.filter(|why| self.settings.exec.is_empty() || !why.is_of_machine())
     }
 
-    /// Why nothing could be started behind the program of `aynig.exec`, where that is certain.
+    /// Returns the error for a program of `aynig.exec` that is certainly missing, so that no command could be
+    /// started; `None` where it may exist, or none is set.
     pub(super) fn no_wrapper(&self) -> Option<RunnerError> {
         let program = self.settings.exec.first()?;
         let missing = command_start::is_missing(program, self.search_path());
         missing.then(|| RunnerError::NoWrapper { program: program.clone() })
     }
 
-    /// The `PATH` that programs are looked for in.
+    /// Returns the `PATH` in which programs are looked for.
     fn search_path(&self) -> Option<&OsStr> {
         self.environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| &**value)
     }
 
-    /// A state whose command can't be started.
+    /// Returns the verdict about a head whose state has a command that can't be started.
     pub(super) fn unusable(&self, tip: &Tip, idle: Idle, path: String, why: Unfit) -> Verdict {
         match tip.event.as_ref().and_then(|e| e.state_name()).cloned() {
             Some(state) => Verdict::Unusable { state, path, why, home: self.home() },

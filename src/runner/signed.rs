@@ -62,7 +62,8 @@ impl Runner<'_> {
         Ok(self.store.write_commit(&commit)?)
     }
 
-    /// Why a state event is not signed for this branch, where a signature is required.
+    /// Returns why a head does not count as signed for this branch; `None` where it does, or where no
+    /// signature is required.
     pub(crate) fn not_vouched(&self, branch: &RefName, tip: &Tip) -> Result<Option<Refusal>, RunnerError> {
         if !self.settings.require_signature {
             return Ok(None);

@@ -1,9 +1,9 @@
 //! One evaluation of one branch, in the contract's order.
 //!
-//! The steps are: read head, resolve command, decide, prepare (slot), claim, run, complete, swap. An expired
-//! lease is recovered and the branch judged again from the new head; a head that moved while the runner
-//! waited is judged again too. Besides: a head that came from a remote is evaluated on that remote, a flow's
-//! work that was cut off is asked for again, messages that wait are delivered, and a request to land is
+//! The steps are: read the head, resolve the command, decide, prepare (a slot), claim, run, complete, swap.
+//! After an expired lease is recovered, or where the head moved while the runner waited, the branch is judged
+//! again from the new head. In addition, a head that came from a remote is evaluated on that remote, work of
+//! a flow that was cut off is asked for again, messages that wait are delivered, and a request to land is
 //! answered. Implements K6-K9, K13, K34, K35.
 
 use super::active_run::{ActiveRun, Program};
@@ -27,15 +27,15 @@ use crate::store::slots::Slot;
 use crate::store::{RefName, StoreError};
 use crate::store::{command_copy, config};
 
-/// How often a head that stays the same is judged again; a tick that loses that often leaves it to the next
-/// one.
+/// How often a head that has not changed is judged again. A tick that has come no further by then ends as a
+/// lost race, and leaves the branch to the next tick.
 const SAME_HEAD_MAX: usize = 100;
 
 /// What came of a step towards running a command.
 enum Step<T> {
-    /// It is done, and gave this.
+    /// The step is done, with this result.
     Done(Box<T>),
-    /// The branch's head moved meanwhile: it is judged again.
+    /// The branch's head moved meanwhile, so the branch is judged again.
     JudgeAgain,
     /// The evaluation ends with this verdict.
     End(Box<Verdict>),
@@ -46,7 +46,7 @@ fn end<T>(verdict: Verdict) -> Result<Step<T>, RunnerError> {
 }
 
 impl Runner<'_> {
-    /// Evaluates a branch once. `dry` says what would be done and does nothing.
+    /// Evaluates a branch once. With `dry`, only reports what would be done.
     pub fn tick(&self, branch: &RefName, dry: bool) -> Report {
         let mut report = Report::new(branch);
         let verdict = self.evaluate(branch, dry, &mut report);
@@ -77,7 +77,7 @@ impl Runner<'_> {
                     runner.evaluate(branch, dry, report)
                 });
             }
-            // A flow's work that was cut off: its trigger was written once more, and is the head now.
+            // Work of a flow had been cut off: its trigger was written once more, and is the head now.
             if !dry && self.route_again(branch, &tip)? {
                 continue;
             }
@@ -122,8 +122,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Returns the messages that stay where they are because of this error, and notes them; any other error
-    /// is returned as it is.
+    /// Notes the messages that stay where they are because another ref is in the way of their new place, and
+    /// returns each with that ref. Returns any other error as it is.
     fn leave(
         &self,
         inbox: &Inbox,
@@ -138,7 +138,8 @@ impl Runner<'_> {
         if in_the_way.is_empty() { Err(error) } else { Ok(in_the_way) }
     }
 
-    /// Runs the command that a head asks for, from the checks before the claim to what became of the run.
+    /// Runs the command that a head asks for, from the checks before the claim to the end of the run; answers
+    /// a head that is a request to land.
     fn dispatch(
         &self,
         branch: &RefName,
@@ -175,8 +176,8 @@ impl Runner<'_> {
         let dir = self.run_dir(&claim.run.id);
         report.owed.extend(self.owe(&claim.run.id, branch));
         let ran = run_to_end(ActiveRun::new(self, branch, claim, prepared, report));
-        // This is read only now that no runner is at work on the run: a process that sets a branch after this
-        // notifies a runner itself.
+        // The branches that the run noted are read only now that no runner is at work on the run: a process
+        // that sets a branch from now on notifies a runner itself.
         report.wake = super::pending::read_wake(&dir);
         Ok(Step::Done(Box::new(ran?)))
     }
@@ -202,18 +203,20 @@ impl Runner<'_> {
     fn read_head(&self, branch: &RefName) -> Result<Option<Tip>, StoreError> {
         match self.read_tip(branch)? {
             Some(tip) => Ok(Some(tip)),
-            // A remote that can't read its refs for a moment lists none, so it is asked for this one.
+            // A remote that can't read its refs for a moment lists none, so it is asked again about this
+            // branch.
             None => self.fresh_tip(branch),
         }
     }
 
-    /// Returns the remote that a local head says it came from, if that is configured in this repository:
-    /// decisions about such a branch are made on the remote (K30). An address from a commit is never used.
+    /// Returns the remote that a local head says it came from, if that remote is configured in this
+    /// repository: decisions about such a branch are made on the remote (K30). Only a remote's name is taken
+    /// from a commit, never an address.
     pub(super) fn source_of(&self, tip: &Tip) -> Option<String> {
         let event = tip.event.as_ref().filter(|_| self.settings.remote.is_none())?;
         let source = event.text(SOURCE).and_then(|source| source.strip_prefix("git:"));
-        // In the `aynig` dialect, a trailer of its own may hold the bare name: the kernel contract's runner
-        // takes that.
+        // In the `aynig` dialect, the trailer `aynig-remote` may hold the remote's bare name, because the
+        // kernel contract's runner accepts that.
         let pinned = || match event.dialect {
             Dialect::Aynig => {
                 event.message.last("aynig-remote").and_then(|name| std::str::from_utf8(name).ok())
@@ -243,8 +246,7 @@ impl Runner<'_> {
         Ok(decision)
     }
 
-    /// Returns the verdict about a head with which there is nothing to do, and notes what may have been meant
-    /// by it.
+    /// Returns the verdict about a head that calls for nothing, and notes what its author may have meant.
     fn idle(
         &self,
         tip: &Tip,
@@ -264,7 +266,8 @@ impl Runner<'_> {
         Ok(Verdict::Idle(idle))
     }
 
-    /// Returns the verdict about a head that another run holds.
+    /// Returns the verdict about a branch that a run holds: its head is that run's lease. Notes a lease whose
+    /// length or date can't be used.
     pub(super) fn leased(
         &self,
         tip: &Tip,
@@ -288,8 +291,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Prepares what is needed before a claim: folders that can be written to, the copy of the commands, a
-    /// slot.
+    /// Prepares what is needed before a claim: folders that can be written to, a slot, and the copy of the
+    /// commands.
     fn prepare(
         &self,
         branch: &RefName,
@@ -308,7 +311,8 @@ impl Runner<'_> {
             return end(Verdict::Skipped(Skip::Interrupted));
         }
         if let Some(slot) = &slot {
-            // Under the slot's lock nothing takes these away; until then an uninstallation may have.
+            // While the slot is locked nothing removes the folders, but an uninstallation may have done so
+            // before.
             self.ready()?;
             self.registrable(slot)?;
         }
@@ -318,7 +322,7 @@ impl Runner<'_> {
         let Some(slot) = slot else { return end(Verdict::NoSlot) };
         let place = command_copy::materialize(self.repo, &*self.store, command.tree);
         let place = place.map_err(|error| self.no_copy(error))?;
-        // It may have been a long wait.
+        // The wait for a slot may have been long, and trust may have been changed meanwhile.
         if !self.mandate.holds() {
             return end(Verdict::Refused(Refusal::Changed));
         }

@@ -92,7 +92,8 @@ impl Runner<'_> {
         Ok(all)
     }
 
-    /// Whether a ref holds work that is on no branch: an attempt, or a message that hands over what no branch has taken.
+    /// True where a ref holds work that is on no branch: an attempt, or a message that hands over work that
+    /// no branch has taken in.
     fn holds_work(&self, name: &RefName, id: ObjectId) -> Result<bool, RunnerError> {
         let is_below = |folder: &[u8]| name.as_bytes().starts_with(folder);
         if is_below(b"refs/aynig/attempts/") {
@@ -101,13 +102,14 @@ impl Runner<'_> {
         if !is_below(INBOX) && !is_below(HEARD_REFS) {
             return Ok(false);
         }
-        // What can't be read hands nothing over.
+        // A message that can't be read hands nothing over.
         let work = self.store.read_commit(id).ok().and_then(|commit| commit.parents.first().copied());
         work.map_or(Ok(false), |work| Ok(!self.repo.git.is_on_a_branch(work)?))
     }
 
-    /// Removes it. Attempts and commits of submodules only with `work`. What fails is set aside. The inner error is
-    /// what stands in the way by now.
+    /// Removes everything that git-aynig keeps in this repository; attempts and commits of submodules only
+    /// with `work`. What can't be removed is listed in the result. The inner error is what stands in the way
+    /// by now; nothing was removed then.
     pub fn remove_belongings(&self, work: bool) -> Result<Result<Collected, InUse>, RunnerError> {
         let closed = Closed::close(self.repo)?;
         if let Some(why) = self.in_use()? {

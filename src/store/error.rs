@@ -11,7 +11,7 @@ pub enum Unread {
     /// What is stored for the ref is no value; the text says what was found.
     #[error("{0}")]
     Content(String),
-    /// It is a symbolic ref, which none of the tool's own refs is.
+    /// The ref is a symbolic one, which none of the tool's own refs is.
     #[error("it is a symbolic ref to '{0}'")]
     Symbolic(RefName),
     /// The tables that hold all refs could not be read; Git's message.
@@ -78,7 +78,7 @@ pub enum StoreError {
         name: RefName,
         /// What the caller expected.
         expected: Expected,
-        /// What it held; `None`: nothing.
+        /// What the ref held; `None` where it did not exist.
         found: Option<ObjectId>,
     },
     /// A new ref's name would be a folder of another, or the other way round.
@@ -86,7 +86,7 @@ pub enum StoreError {
     NameConflict {
         /// The new ref.
         name: RefName,
-        /// The one that exists.
+        /// The ref that exists.
         other: RefName,
     },
     /// A ref that Git would not accept, or one that this tool must not delete.
@@ -106,7 +106,7 @@ pub enum StoreError {
     /// A repository that this store can't serve, though another can.
     #[error("cannot open '{}': {cause}", path.display())]
     Unsupported {
-        /// Its Git directory.
+        /// The repository's Git directory.
         path: PathBuf,
         /// The feature that the store can't serve.
         cause: String,
@@ -145,7 +145,8 @@ pub enum StoreError {
         /// The key, escaped for display.
         key: String,
     },
-    /// Something that the repository's own configuration names would be started, and the repository is not trusted.
+    /// A program that the repository's own configuration names would be started, and the repository is not
+    /// trusted.
     #[error("not trusted: {what} would run")]
     Untrusted {
         /// What would be started.
@@ -200,7 +201,7 @@ pub enum RemoteFailure {
 }
 
 impl StoreError {
-    /// True where the disk did not take something: what was written, or moved, may be gone after a power cut.
+    /// True where a sync failed: what was written or moved may be lost in a power cut.
     pub(super) fn is_unsynced(&self) -> bool {
         matches!(self, StoreError::Io { what: "sync", .. })
     }

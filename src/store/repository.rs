@@ -271,7 +271,7 @@ impl Repository {
         known && !name.starts_with('-')
     }
 
-    /// The remotes of the configuration, as far as their names are text.
+    /// Returns the names of the configured remotes, except those that are not UTF-8 or begin with `-`.
     pub(crate) fn remotes(&self) -> Vec<String> {
         let gix = self.gix();
         let names = gix.remote_names();
@@ -279,7 +279,7 @@ impl Repository {
         text.filter(|name| !name.starts_with('-')).map(str::to_owned).collect()
     }
 
-    /// The path of this machine that a push to this remote goes to; `None` where it goes elsewhere.
+    /// Returns the path on this machine that a push to this remote goes to; `None` where it goes elsewhere.
     pub(crate) fn push_path(&self, remote: &str) -> Option<PathBuf> {
         let gix = self.gix();
         let found = gix.find_remote(remote).ok();

@@ -34,9 +34,10 @@ pub enum Input<'a> {
     File(File),
 }
 
-/// Starts a process that outlives this one: it has this input, and writes both streams to `log`, or holds `held` as its
-/// standard output and writes nothing there. It is to call [`leave_caller`], as a guardian leaves our session, and is
-/// no orphan of a run's.
+/// Starts a process that outlives this one, with this standard input. The process writes both streams to
+/// `log`; with `held`, it has that file as its standard output instead, and writes nothing there. The process
+/// is to call [`leave_caller`]: like a guardian, it leaves this session, and so it is remembered as a child
+/// of this process, and is no orphan of a run.
 pub fn start(mut command: Command, input: Input<'_>, log: File, held: Option<File>) -> io::Result<()> {
     let (stdin, bytes): (Stdio, &[u8]) = match input {
         Input::Bytes([]) => (Stdio::null(), &[]),
@@ -47,7 +48,8 @@ pub fn start(mut command: Command, input: Input<'_>, log: File, held: Option<Fil
     command.stdin(stdin).stdout(output).stderr(log);
     let mut child = orphans::started(|| command.spawn(), std::process::Child::id)?;
     match child.stdin.take() {
-        // It reads before it does anything else: this waits no longer than it takes to start.
+        // The process reads its input before it does anything else, so this waits no longer than the start
+        // takes.
         Some(mut pipe) => pipe.write_all(bytes),
         None => Ok(()),
     }

@@ -41,14 +41,14 @@ pub enum Facts {
     Assigned {
         /// The turn.
         turn: Turn,
-        /// The folder of its bundle.
+        /// The folder of the turn's bundle.
         dispatch: String,
-        /// Where its result is looked for.
+        /// The path where the turn's result is looked for.
         staging: PathBuf,
     },
     /// A turn was accepted.
     Accepted {
-        /// Its entry in the history.
+        /// The turn's entry in the history.
         accepted: HistoryEntry,
     },
     /// A turn was rejected.

@@ -14,19 +14,20 @@ use std::path::Path;
 
 /// A run as it was read.
 pub struct Seen {
-    /// Its branch; `None` in a plain folder.
+    /// The run's branch; `None` in a plain folder.
     pub branch: Option<RefName>,
-    /// Its state.
+    /// The run's state.
     pub state: State,
-    /// Its own configuration.
+    /// The run's own configuration.
     pub config: Config,
-    /// What its branch's head says beyond what the run does.
+    /// What the branch's head says beyond what the run's state says.
     pub head: Head,
 }
 
 impl Seen {
-    /// What the run waits for. A turn that is to be done again waits for its role's command first, where there is one
-    /// and it has not said yet that the turn's worker is not ours.
+    /// Returns what the run waits for. A turn that is to be done again waits for its role's command first,
+    /// except in a plain folder, where there is no command, and where the command has already declared that
+    /// the turn waits for a worker that is not ours.
     pub fn next(&self) -> Next {
         match (&self.branch, self.head) {
             (None, _) | (Some(_), Head::Waiting) => Next::without_command(&self.state, &self.config),

@@ -33,8 +33,8 @@ impl Next {
         Self::in_state(state, config, true)
     }
 
-    /// What this run waits for, where no command says that: in a plain folder there is none, and one that has declared
-    /// that the turn waits has said it.
+    /// Returns what this run waits for where no command is to be asked: in a plain folder there is none, and
+    /// a command that has declared that the turn waits has answered already.
     pub fn without_command(state: &State, config: &Config) -> Self {
         Self::in_state(state, config, false)
     }
@@ -52,7 +52,7 @@ impl Next {
         let turns = get_active_turns(state);
         if let Some(turn) = turns.values().find(|turn| is_dispatchable(turn)) {
             let role = turn.role().to_owned();
-            // To be done again: its command says once more who works on it.
+            // For a turn that is to be done again, the role's command decides once more which worker does it.
             let is_asked = has_command && turn.status() == Some(TurnStatus::Retrying);
             return if is_asked || is_ours(config, &role) { Self::Turn(role) } else { Self::Waiting(role) };
         }

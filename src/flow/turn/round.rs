@@ -41,8 +41,8 @@ pub struct Talking<'a> {
     pub(super) open_calls: u32,
     /// When the program said its last line; `None` before that.
     pub(super) over: Option<Instant>,
-    /// Since when the program says nothing, and since when it runs, without the time that waited for a
-    /// person.
+    /// Since when the program has printed nothing, and below it since when the program has run, in both cases
+    /// without the time spent waiting for a person.
     silent_since: Instant,
     since: Instant,
     stopping: Option<Stopping>,
@@ -137,7 +137,7 @@ impl<'t> Active<'t> {
         Round { ending: talking.talk.ending(&end), told: talking.talk.told().clone() }
     }
 
-    /// Does what is due, whatever the program prints.
+    /// Does what is due at `now`, whether the program prints or not.
     fn duties(&mut self, talking: &mut Talking<'_>, now: Instant) -> Result<(), TurnError> {
         self.events.look(now);
         if self.look_at <= now {
@@ -231,7 +231,8 @@ impl<'t> Active<'t> {
             |since: Instant, limit: Option<Duration>| limit.and_then(|limit| since.checked_add(limit));
         let limits = match talking.stopping.as_ref() {
             Some(stopping) => [Some(stopping.next), None, None],
-            // While a person is asked no limit counts, and what is over by then must not keep this awake.
+            // While a person is asked, no limit counts. A limit that is over by then must not keep this loop
+            // awake.
             None if self.asking.is_open() => [None, None, talking.over.map(|over| over + LEAVE)],
             None => [
                 limit(talking.silent_since, settings.silence),
@@ -284,7 +285,7 @@ impl Talking<'_> {
         self.stopping = Some(Stopping { why, rung, next });
     }
 
-    /// Ends the conversation if the program said its last word and waits for no answer.
+    /// Ends the conversation if the program has reported its verdict and waits for no answer to a call.
     pub(super) fn rest(&mut self, now: Instant) {
         if self.open_calls == 0 && self.over.is_none() && self.talk.told().verdict.is_some() {
             self.over = Some(now);

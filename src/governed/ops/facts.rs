@@ -8,10 +8,10 @@ use serde_json::Value;
 
 /// A staged file.
 pub(super) struct Staged {
-    /// The path, below the root.
+    /// The file's path, relative to the root.
     pub path: String,
     pub bytes: Vec<u8>,
-    /// True for the turn's own place, false for the flat one.
+    /// True for a file in the turn's own place, false for one in the flat place ([`FLAT`]).
     own: bool,
 }
 

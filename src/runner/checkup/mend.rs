@@ -8,8 +8,8 @@ use std::path::PathBuf;
 /// What mends a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mend {
-    /// Say which commands may run in this repository; with the folder of the repository if the user may stand
-    /// in another one.
+    /// Say which commands may run in this repository. The folder of the repository is given if the user may
+    /// stand in another one.
     Trust(Option<PathBuf>),
     /// Say which ref commands come from.
     TrustRef,
@@ -26,7 +26,7 @@ pub enum Mend {
         home: Home,
         /// The file, from the top of the tree on.
         file: String,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         why: Unfit,
         /// The branch whose commands are meant; `None`: whichever is checked out.
         branch: Option<RefName>,
@@ -47,7 +47,7 @@ pub enum Mend {
     ListBranches,
     /// Commit or stash the changes that are in a checkout's way.
     ClearCheckout,
-    /// Remove what is no longer needed; the path is another repository's, `None` this one's.
+    /// Remove what is no longer needed, from the repository at this path or, for `None`, from this one.
     Gc(Option<PathBuf>),
     /// Remove a lock; with `unless_used` only if no git process is at work.
     RemoveLock {
@@ -68,7 +68,7 @@ pub enum Mend {
     AllowExec,
     /// Let a disk be written to.
     Remount(PathBuf),
-    /// Let a folder of this account's be written to.
+    /// Let a folder that this account owns be written to.
     MakeWritable(PathBuf),
     /// Make this account the owner of a folder.
     TakeOver(PathBuf),
@@ -80,7 +80,7 @@ pub enum Mend {
     ShowTrailers,
     /// Look at the configuration of signatures.
     ShowSigning,
-    /// Look where the program is named that every command is started with.
+    /// Look where `aynig.exec`, the program that starts every command, is configured.
     ShowWrapper,
     /// Sync what is pushed to this repository.
     SyncPushes(PathBuf),

@@ -56,13 +56,13 @@ impl Level {
 /// One thing that was looked at. All texts are safe to print.
 #[derive(Debug)]
 pub struct Finding {
-    /// How much it matters.
+    /// How much the finding matters.
     pub level: Level,
     /// What was looked at.
     pub subject: &'static str,
     /// What was found.
     pub text: String,
-    /// What mends it.
+    /// What mends the finding, where that is known.
     pub mend: Option<Mend>,
 }
 
@@ -71,7 +71,7 @@ impl Finding {
     pub fn new(level: Level, subject: &'static str, text: impl Into<String>) -> Self {
         Self { level, subject, text: text.into(), mend: None }
     }
-    /// Adds what mends it.
+    /// Adds what mends the finding.
     pub fn mend(mut self, mend: Mend) -> Self {
         self.mend = Some(mend);
         self
@@ -91,8 +91,8 @@ fn shown(path: &Path) -> String {
 type Findings = Vec<Finding>;
 
 impl Runner<'_> {
-    /// Runs all checks, those of trust and branches with `ticked`: that runner may go by a remote's branches.
-    /// A check that fails is a finding too.
+    /// Runs all checks, those of trust and branches with `ticked`, a runner that may work on a remote's
+    /// branches. A check that fails is a finding too.
     pub fn checkup(&self, ticked: &Self) -> Findings {
         type Check<'r, 'a> = fn(&'r Runner<'a>, &mut Findings) -> Result<(), RunnerError>;
         let checks: [(&str, Check<'_, '_>); 16] = [
@@ -141,7 +141,7 @@ impl Runner<'_> {
         for error in ours.chain(heard).filter_map(Result::err) {
             let mut finding = Finding::new(Error, "repository", with_causes(&error));
             if let RunnerError::Store(StoreError::NameConflict { other, .. }) = &error {
-                // The same may be in the way of several remotes.
+                // One ref may be in the way of several remotes, and is reported once.
                 if named.contains(other) {
                     continue;
                 }
@@ -171,10 +171,10 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The folders that a claim and its run write to and that can't be written.
+    /// Returns those of the folders that a claim and its run write to that can't be written to.
     fn unwritable(&self) -> Vec<PathBuf> {
         let (common, aynig) = (&self.repo.common_dir, self.repo.aynig_dir());
-        // With reftable the other one is a file that only says so.
+        // With reftable, `refs/heads` is a plain file that only says that reftable is used.
         let refs = if self.repo.reftable { "reftable" } else { "refs/heads" };
         let places = [
             aynig.clone(),

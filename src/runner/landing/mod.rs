@@ -70,7 +70,7 @@ impl Runner<'_> {
         (!may).then(|| Refusal::Target { onto: onto.clone(), key: key() })
     }
 
-    /// Reads a target as it was last heard of; `None` if it does not exist.
+    /// Reads a target as it was last fetched; `None` if it does not exist.
     pub(crate) fn target(&self, name: &RefName) -> Result<Option<Target>, StoreError> {
         let Some(tip) = self.read_tip(name)?.filter(|_| name.is_valid()) else { return Ok(None) };
         let folder = command_tree::find(&*self.store, tip.commit.tree)?;

@@ -81,7 +81,7 @@ impl Runner<'_> {
         self.known_pauses()
     }
 
-    /// Returns the pauses as [`Runner::pauses`] does, but those of a remote as it was last heard of.
+    /// Returns the pauses as [`Runner::pauses`] does, but those of a remote as they were last fetched.
     pub fn known_pauses(&self) -> Result<Vec<Paused>, TalkError> {
         let mut all = Vec::new();
         for ReadPause { name, id, at, commit, pause } in self.read_pauses()? {

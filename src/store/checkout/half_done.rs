@@ -213,13 +213,14 @@ fn hashed(
     Ok(found)
 }
 
-/// True where Git reads this path as it is from a line of `--stdin-paths`: it takes a line feed for the line's end, a
-/// carriage return before that for a part of it, and a quotation mark in front for the beginning of a quoted path.
+/// True where Git reads this path unchanged from a line of `--stdin-paths`. Git takes a line feed for the end
+/// of the line, a carriage return before that as a part of the line's end, and a quotation mark at the start
+/// for the beginning of a quoted path.
 fn is_a_line(path: &[u8]) -> bool {
     !path.contains(&b'\n') && !path.ends_with(b"\r") && !path.starts_with(b"\"")
 }
 
-/// True where a file's kind, and whether it may be executed, is what the mode says.
+/// True where the file is of the kind that the mode says, and is executable exactly where the mode says so.
 fn has_mode(file: &Path, mode: &str) -> bool {
     file.symlink_metadata().is_ok_and(|meta| match mode {
         "120000" => meta.is_symlink(),

@@ -122,10 +122,10 @@ impl FileLock {
         }
     }
 
-    /// Releases the lock. One that can't be removed goes with the next sweep, which knows it by its twin.
+    /// Releases the lock. If it can't be removed now, the next sweep, which knows it by its twin, removes it.
     ///
     /// # Errors
-    /// The lock can't be removed now: Git's next command there meets it.
+    /// The lock can't be removed now, so Git's next command in that working tree finds it held.
     pub(crate) fn release(mut self) -> Result<(), StoreError> {
         self.left = true;
         locks::give_back(&self.lock, self.twin.as_mut())
@@ -150,7 +150,7 @@ impl IndexLock {
         Ok(FileLock::take(&repo.common_dir, Self::path(git_dir), patience)?.map(Self))
     }
 
-    /// [`FileLock::release`].
+    /// Releases the lock as [`FileLock::release`] does.
     ///
     /// # Errors
     /// The lock can't be removed now.
@@ -158,7 +158,7 @@ impl IndexLock {
         self.0.release()
     }
 
-    /// Leaves the lock where it is: it goes with the next sweep, which knows it by its twin.
+    /// Leaves the lock where it is. The next sweep, which knows it by its twin, removes it.
     pub(crate) fn leave(self) {
         self.0.leave();
     }

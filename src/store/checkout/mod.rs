@@ -313,8 +313,9 @@ impl Noted {
         fitted.bring(repo, lock).map_err(|error| failed(&error))?
     }
 
-    /// The branch has moved: the note is done with, unless the index stays locked, which the user's next command would
-    /// meet and the next verb of ours sees to.
+    /// Ends the checkout, because the branch has moved: releases the index and removes the note. If the index
+    /// can't be unlocked, which would stop the user's next command, the note stays, and the next verb of this
+    /// tool tries again.
     pub(crate) fn arrived(mut self) -> Finished {
         if let Some(Err(error)) = self.lock.take().map(IndexLock::release) {
             return Finished::Blocked(self.at.dir, failed(&error));

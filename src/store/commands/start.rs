@@ -191,12 +191,12 @@ fn words_of_env(argument: &[u8]) -> Option<Vec<&[u8]>> {
     Some(words.collect())
 }
 
-/// True where it is certain that no program of this name can be started; `path` is the `PATH` that it is looked for in.
+/// True where it is certain that no program of this name can be started; `path` is the `PATH` to search.
 pub(crate) fn is_missing(program: &str, path: Option<&OsStr>) -> bool {
     is_found(program.as_bytes(), path) == Some(false)
 }
 
-/// True where a program of this name is on `path`; `None` where that depends on the worktree, or on defaults.
+/// True where a program of this name is on `path`; `None` where that depends on the worktree or on defaults.
 fn is_found(program: &[u8], path: Option<&OsStr>) -> Option<bool> {
     let name = Path::new(OsStr::from_bytes(program));
     if program.contains(&b'/') {

@@ -61,7 +61,8 @@ impl Drop for RefLock {
     }
 }
 
-/// Removes a held lock. One that can't be removed now is removed by the next sweep, which knows it by its twin.
+/// Removes a held lock. If that fails, the file of the twin stays, so that the next sweep knows the lock as
+/// this tool's and removes it.
 pub(crate) fn give_back(lock: &Path, twin: Option<&mut Twin>) -> Result<(), StoreError> {
     let removed = remove(lock);
     if removed.is_err()

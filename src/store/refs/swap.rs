@@ -1,10 +1,10 @@
 //! Compare-and-swap with a verdict: won, lost or unknown.
 //!
-//! [`Store::try_swap`] makes one attempt, and this module judges its answer. `Ok` means won. After any error
-//! the ref is read again, and only its value decides. The new commit, or one that has it among its
-//! first-parent ancestors, means won; any other value means lost; a ref that can't be read means unknown, and
-//! the swap is to be retried with the same expectation. No error text decides anything. A ref that still
-//! holds the expected value was not lost: then the error itself is returned (a held lock, a full disk).
+//! [`Store::try_swaps`] makes one attempt, and this module judges its answer. `Ok` means won. After any error
+//! the ref is read again, and only its value decides, never the text of the error. The new commit, or one
+//! that has it among its first-parent ancestors, means won. The expected value means that nothing was lost:
+//! then the error itself is returned (a held lock, a full disk). Any other value means lost. A ref that can't
+//! be read means unknown, and the swap is to be retried with the same expectation.
 //!
 //! Two identical commits would both win, so every commit that swaps carries something unique.
 //! Implements K11, K44.
@@ -14,14 +14,16 @@ use crate::protocol::swap::{Reread, reread};
 use crate::store::{Expected, RefChange, RefName, Signature, Store, StoreError, Swap};
 use std::collections::HashSet;
 
-/// How many attempts are made where each saw another value that was gone when the ref was read again.
+/// The most attempts at one swap. Another one is made only where the last saw another value in the ref, and
+/// the expected value was back when the ref was read again.
 const ATTEMPTS: usize = 3;
 
 /// Moves `name` from `expected` to the commit `new`, whose first parent is the expected one.
 ///
 /// # Errors
 /// What stopped the swap, where the ref still holds the expected value, or can't be read after an attempt
-/// that was refused before anything could move.
+/// that was refused before anything could move; [`StoreError::SymbolicRef`] where the ref is a symbolic one;
+/// a failed sync, although the ref has moved.
 pub fn compare_and_swap(
     store: &dyn Store,
     name: &RefName,
@@ -34,13 +36,13 @@ pub fn compare_and_swap(
 }
 
 /// Moves `name` as [`compare_and_swap`] does, together with other refs, in one transaction
-/// ([`Store::try_swaps`]). The verdict depends on `name` alone: where it is won, and this process was stopped
-/// between two moves, the other refs may not have been moved yet. The runner that reads the branch next moves
+/// ([`Store::try_swaps`]). The verdict depends on `name` alone. If the process that moves the refs is stopped
+/// between two moves, `name` may have moved and other refs not; the runner that reads the branch next moves
 /// them.
 ///
 /// # Errors
-/// Those of [`compare_and_swap`], and [`StoreError::Moved`] with the name of one of the other refs where that
-/// one does not hold the expected value. Then nothing moved.
+/// Those of [`compare_and_swap`], and [`StoreError::Moved`] with the name of another ref where that ref does
+/// not hold its expected value. Then nothing moved.
 pub fn compare_and_swap_with(
     store: &dyn Store,
     name: &RefName,
@@ -125,7 +127,7 @@ fn settle(
         let unsent = new.is_some_and(|new| store.is_unsent(new));
         let tip = match if unsent { store.bare_tip(name) } else { store.tip(name) } {
             Ok(tip) => tip,
-            // The ref has become, or always was, a symbolic ref: that is an answer, and not a failure to
+            // The ref has become, or always was, a symbolic ref, which is an answer and not a failure to
             // read.
             Err(symbolic @ StoreError::SymbolicRef { .. }) => return Err(symbolic),
             // The attempt was refused before anything could move, so its own error says what happened.
@@ -134,7 +136,8 @@ fn settle(
         };
         let beyond = |tip, new| if unsent { Ok(false) } else { is_beyond(store, tip, new, expected) };
         match reread(expected_value, new, tip, beyond) {
-            // It moved, and a power cut may take it back: a sync that failed once is not to be believed later.
+            // The ref moved, but a power cut may undo that: once a sync has failed, a later one proves
+            // nothing.
             Ok(Reread::Won) if error.is_unsynced() => return Err(error),
             Ok(Reread::Won) => return Ok(Swap::Won),
             Ok(Reread::Lost) => return Ok(Swap::Lost { tip }),

@@ -151,7 +151,7 @@ impl RemoteStore {
         at.is_some_and(|git_dir| locks::is_ref_locked(&git_dir, name))
     }
 
-    /// Asks what all branches hold now, and notes the answer. Without one the next push finds out.
+    /// Asks what all branches hold now, and notes the answer. If none comes, the next push finds out.
     fn hear_news(&self) {
         let asked = Instant::now();
         match self.remote.ask_all(self.patience()) {
@@ -182,8 +182,8 @@ impl RemoteStore {
     }
 }
 
-/// The names that no ref may have where a remote of this name is heard, as what is heard is kept below them; with each stand
-/// those that it would leave no room for.
+/// Returns the names that no ref may have, because what is fetched from the remote of this name is kept below
+/// them. Each comes with a pattern for the refs that it would leave no room for.
 pub(crate) fn heard_folders(remote: &str) -> Vec<(RefName, RefName)> {
     let mut all: Vec<(RefName, RefName)> = Vec::new();
     for kept in [network::tracking(remote), shared::kept(remote)] {
@@ -225,8 +225,8 @@ pub(crate) fn push_branch(
         verdict = compare_and_swap(&store, branch, expected, new, by, "");
     }
     match verdict {
-        // The remote may have received everything, and move its branch after this side has stopped listening.
-        // So it says nothing that the branch has not moved yet.
+        // The remote may have received everything, and may move its branch only after this side has stopped
+        // listening. So a branch that has not moved yet proves nothing.
         Err(StoreError::Remote { failure, message, .. })
             if failure.may_pass() && failure != RemoteFailure::Busy =>
         {

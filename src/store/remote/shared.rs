@@ -40,7 +40,7 @@ pub(super) fn is_there(name: &RefName) -> bool {
     is_branch(name) || is_shared(name.as_bytes())
 }
 
-/// The folder of refs that hold what was last heard of a remote's shared ones.
+/// Returns the folder of the local refs that record what a remote's shared refs held when last fetched.
 pub(super) fn kept(remote: &str) -> String {
     format!("refs/aynig/shared/{remote}/")
 }

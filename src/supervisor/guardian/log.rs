@@ -70,7 +70,7 @@ impl CappedLog {
         self.cap - self.head_len()
     }
 
-    /// Adds the next bytes. Fails at most once.
+    /// Adds the next bytes. Fails at most once: after a failed write the log takes nothing more.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.failed {
             return Ok(());
@@ -226,7 +226,7 @@ mod tests {
         symlink(&plain, &link).unwrap();
         assert!(CappedLog::open(&link, 10).is_err());
         CappedLog::open(&plain, 10).unwrap();
-        // Opening a fifo may wait, and a device is no log.
+        // Opening a fifo may block, and a device is no log.
         let fifo = dir.path().join("fifo");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
         for other in [&fifo, Path::new("/dev/zero"), dir.path()] {
