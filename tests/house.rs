@@ -74,7 +74,7 @@ const OWNED: &[(&str, &[&str])] = &[
 ];
 
 /// What the page's package never says: it asks the supervisor, which is the library's.
-const STARTS: [&str; 6] = [".spawn()", ".exec()", ".output()", ".status()", "posix_spawn", "tokio::process"];
+const STARTS: [&str; 6] = [".spawn()", ".exec()", ".output()", ".status()?", "posix_spawn", "tokio::process"];
 
 /// Most lines of a source file.
 const LINES_MAX: usize = 600;

@@ -143,9 +143,8 @@ fn mended(error: &AppError) -> Vec<String> {
             Some(format!("git -C {} -c aynig.commandsFrom={source} aynig tick", hints::place(place)))
         }
         AppError::NotTrusted { place, current, is_writable: true } => {
-            // Without a current branch there is no branch to take commands from by default, so the hint names
-            // the narrowest trust, which is that of one ref.
-            let source = if current.is_some() { "" } else { " --ref <branch>" };
+            // Without a current branch there is no branch to take commands from by default.
+            let source = if current.is_some() { "" } else { " --branches" };
             Some(format!("git -C {} aynig trust{source}", hints::place(place)))
         }
         AppError::InUse(InUse::Run) => Some("git aynig status, and git aynig cancel <branch>".to_owned()),
