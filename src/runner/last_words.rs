@@ -27,27 +27,28 @@ impl ActiveRun<'_> {
         let took = self.took();
         let whole_millis = Duration::new(took.as_secs(), took.subsec_millis() * 1_000_000);
         let took = humantime::format_duration(whole_millis);
+        // What a command printed becomes part of a commit, and commits are pushed: secrets must not be among
+        // it. The reason may quote a declaration.
+        let secrets = self.runner.secrets();
+        let masked = |text: String| escape(&secrets.mask(text.as_bytes()));
         let mut text = match (exit, why) {
             (_, Stall::Exit(exit)) => {
                 format!("The command ended after {took}: {}.\n", escape(exit.to_string().as_bytes()))
             }
             (Some(exit), why) => {
-                format!("{}.\nThe command ended after {took}: {exit}.\n", escape(why.to_string().as_bytes()))
+                format!("{}.\nThe command ended after {took}: {exit}.\n", masked(why.to_string()))
             }
-            (None, why) => format!("{}.\n", escape(why.to_string().as_bytes())),
+            (None, why) => format!("{}.\n", masked(why.to_string())),
         };
         if let Stall::Checkout(obstacle) = why {
             text += &format!("\n{}\n", tail_block(obstacle.to_string().as_bytes(), TAIL));
         }
-        // What a command printed becomes part of a commit, and commits are pushed: secrets must not be among
-        // it.
-        let secrets = self.runner.secrets();
         let (invalid, _) = self.declared.invalid();
         if matches!(why, Stall::BadLine(_)) && invalid.len() > 1 {
             text += "\nNone of its declarations is valid:\n\n";
             for (line, why) in invalid {
                 let shown = tail_block(&secrets.mask(line.as_bytes()), TAIL);
-                text += &format!("{shown}\n    {}\n", escape(why.to_string().as_bytes()));
+                text += &format!("{shown}\n    {}\n", masked(why.to_string()));
             }
         }
         for (name, path) in [("stderr", &self.logs.stderr), ("stdout", &self.logs.stdout)] {

@@ -180,3 +180,17 @@ fn a_hint_for_a_branch_whose_name_is_no_text_can_be_pasted() {
         shell.args(["-c", &format!("'{}' {hint}", env!("CARGO_BIN_EXE_git-aynig"))]).output().unwrap();
     assert!(pasted.status.success(), "{hint}: {pasted:?}");
 }
+
+/// K23: why a declaration is none quotes it, and what is quoted is masked as what was printed.
+#[test]
+fn a_secret_in_a_declaration_that_is_none_is_in_no_commit() {
+    let line = "echo \"SET_STATE {\\\"state\\\":\\\"bad $MY_TOKEN\\\"}\"";
+    for script in [line.to_owned(), format!("{line}; {line}")] {
+        let life = Life::new(&[("build", &script)]);
+        life.event("work", "build", "");
+        let mut tick = life.aynig(&["tick", "work"]);
+        tick.env("MY_TOKEN", "hunter2secretvalue99").output().unwrap();
+        let body = life.body("work");
+        assert!(body.contains("is no declaration") && !body.contains("hunter2"), "{body}");
+    }
+}
