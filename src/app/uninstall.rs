@@ -45,9 +45,9 @@ impl<'a> Uninstall<'a> {
         Ok(Self { session, settings, belongings, own, global })
     }
 
-    /// True where there is nothing to remove but work that is kept.
-    pub fn is_empty(&self) -> bool {
-        self.belongings.is_empty() && self.own.is_empty() && self.global.is_empty()
+    /// True where there is nothing to remove; work counts where `attempts` says that it goes too.
+    pub fn is_empty(&self, attempts: bool) -> bool {
+        self.belongings.is_empty(attempts) && self.own.is_empty() && self.global.is_empty()
     }
 
     /// Refuses while a run lives, or while a working tree has yet to follow its branch.

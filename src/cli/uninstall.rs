@@ -27,7 +27,7 @@ pub fn run(global: &Global, args: &Uninstall) -> Result<i32, Failure> {
         found.mend();
     }
     found.refuse_in_use()?;
-    if args.dry_run || found.is_empty() {
+    if args.dry_run || found.is_empty(args.attempts) {
         return Ok(0);
     }
     let asks = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();

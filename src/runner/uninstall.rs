@@ -51,9 +51,12 @@ pub enum InUse {
 }
 
 impl Belongings {
-    /// True where there is nothing to remove but work that may be kept.
-    pub fn is_empty(&self) -> bool {
-        self.hooks.is_empty() && self.slots.is_empty() && self.refs.is_empty() && self.folders.is_empty()
+    /// True where there is nothing to remove; work counts where it is to be removed too.
+    pub fn is_empty(&self, work: bool) -> bool {
+        let has_work = !self.attempts.is_empty() || !self.submodules.is_empty();
+        let rest =
+            [self.hooks.is_empty(), self.slots.is_empty(), self.refs.is_empty(), self.folders.is_empty()];
+        rest.iter().all(|is_empty| *is_empty) && !(work && has_work)
     }
 }
 
@@ -104,7 +107,8 @@ impl Runner<'_> {
         }
         // A message that can't be read hands nothing over.
         let work = self.store.read_commit(id).ok().and_then(|commit| commit.parents.first().copied());
-        work.map_or(Ok(false), |work| Ok(!self.repo.git.is_on_a_branch(work)?))
+        // Where it can't be told, what may be the only copy of something stays.
+        Ok(work.is_some_and(|work| !self.repo.git.is_on_a_branch(work).unwrap_or(false)))
     }
 
     /// Removes everything that git-aynig keeps in this repository; attempts and commits of submodules only

@@ -30,7 +30,7 @@ fn work_that_a_message_hands_over_and_no_branch_has_stays_unless_asked_for() {
     rig.aynig(&["send", "there", "-m", "a word alone"]).expect(0);
     let list = || rig.git(&["for-each-ref", "--format=%(refname) %(parent)", "refs/aynig"]);
     assert_eq!(list().lines().count(), 2);
-    rig.aynig(&["uninstall", "--force"]).expect(0);
+    rig.aynig(&["uninstall", "--force", "--trust"]).expect(0);
     let left = list();
     assert!(left.lines().count() == 1 && left.ends_with(&work), "{left}");
     rig.aynig(&["uninstall", "--force", "--attempts"]).expect(0);
