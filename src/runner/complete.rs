@@ -352,6 +352,14 @@ impl ActiveRun<'_> {
                 return done;
             }
         }
+        // The branch has moved, and only the disk did not say that it took that: nothing is to be landed.
+        let is_there = |tip: Option<Tip>| tip.is_some_and(|tip| tip.id() == commit);
+        if matches!(&error, RunnerError::Store(inner) if inner.is_unsynced())
+            && self.runner.read_tip(self.branch).is_ok_and(is_there)
+        {
+            self.release()?;
+            return Err(error);
+        }
         // Finished work is kept, whatever the reason that it is not on its branch.
         let kept = kept.and_then(|kept| match kept {
             None => self.keep_outcome(commit),

@@ -202,7 +202,7 @@ pub enum RemoteFailure {
 
 impl StoreError {
     /// True where a sync failed: what was written or moved may be lost in a power cut.
-    pub(super) fn is_unsynced(&self) -> bool {
+    pub(crate) fn is_unsynced(&self) -> bool {
         matches!(self, StoreError::Io { what: "sync", .. })
     }
 }
