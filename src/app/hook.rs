@@ -256,7 +256,7 @@ fn judge(
     let interrupt = Interrupt::never()?;
     let runner = session.reader(settings, &interrupt)?;
     let survey = Survey::new(&runner)?;
-    let (mut ready, mut notices, mut waits) = (Vec::new(), Vec::new(), false);
+    let (mut ready, mut notices, mut waits, mut looked) = (Vec::new(), Vec::new(), false, 0);
     for status in survey.these(&push.branches)? {
         let state = || {
             let state = status.tip.event.as_ref().and_then(|e| e.state_name());
@@ -264,7 +264,8 @@ fn judge(
         };
         let branch = status.branch;
         match status.standing {
-            Standing::Ready if ready.len() < VERIFIED_MAX => {
+            Standing::Ready if looked < VERIFIED_MAX => {
+                looked += 1;
                 let state = state();
                 match runner.not_vouched(&branch, &status.tip)? {
                     Some(refusal) => notices.push(Notice::NotVouched(branch, refusal)),
