@@ -73,12 +73,32 @@ pub fn detach_holding(
     input: Input<'_>,
     held: Option<File>,
 ) -> Result<(), AppError> {
+    let repo = &session.repo;
+    begin(session, (&repo.git_dir, repo.work_dir.as_ref().unwrap_or(&repo.git_dir)), args, input, held)
+}
+
+/// Starts a process for a Git directory, in a folder.
+fn begin(
+    session: &Session,
+    (git_dir, folder): (&Path, &Path),
+    args: &[OsString],
+    input: Input<'_>,
+    held: Option<File>,
+) -> Result<(), AppError> {
     let log = logs::open_hook_log(&session.repo)?;
     let mut command = Command::new(own_program(&std::env::current_exe().map_err(AppError::Background)?));
-    command.arg("--git-dir").arg(&session.repo.git_dir).args(args);
+    command.arg("--git-dir").arg(git_dir).args(args);
     command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_kept(name)));
-    command.current_dir(session.repo.work_dir.as_ref().unwrap_or(&session.repo.git_dir));
+    command.current_dir(folder);
     background::start(command, input, log, held).map_err(AppError::Background)
+}
+
+/// Starts a chain. A linked working tree may be removed while the chain is at work, so the chain is one of the
+/// repository; only a rebase is waited for where it is under way.
+fn begin_chain(session: &Session, args: &[OsString], cause: Cause, input: Input<'_>) -> Result<(), AppError> {
+    let repo = &session.repo;
+    let git_dir = if cause == Cause::Rebase { &repo.git_dir } else { &repo.common_dir };
+    begin(session, (git_dir, repo.main_dir.as_ref().unwrap_or(&repo.common_dir)), args, input, None)
 }
 
 /// True for a variable that a background process keeps: none that Git set for its hook and none of a run, but
@@ -108,7 +128,8 @@ pub fn start_promised(
     let ids = run_ids.iter().map(String::as_bytes).chain(std::iter::repeat(&b""[..]));
     let fields = branches.iter().zip(ids).flat_map(|(branch, id)| [branch.as_bytes(), b"\0", id, b"\0"]);
     let input = fields.collect::<Vec<_>>().concat();
-    detach(session, &args, Input::Bytes(&input)).map_err(|error| not_started(session, branches, error))
+    begin_chain(session, &args, cause, Input::Bytes(&input))
+        .map_err(|error| not_started(session, branches, error))
 }
 
 /// Starts a chain that has the watch from its start on, so that no other process finds the watch free and
@@ -117,7 +138,7 @@ pub fn start_watching(session: &Session, watch: Watching, cause: Cause) -> Resul
     let Some(lock) = watch.hand_over() else { return Ok(()) };
     let mut args: Vec<OsString> = vec!["chain".into(), "--detached".into(), "--watch".into()];
     args.extend(cause.flag().map(OsString::from));
-    detach(session, &args, Input::File(lock))
+    begin_chain(session, &args, cause, Input::File(lock))
 }
 
 /// Returns the watch that [`start_watching`] gave this process; `None` where this process was not given one.

@@ -10,6 +10,7 @@ use super::config::{Flags, HookMode};
 use super::dispatch::Tally;
 use super::session::Session;
 use super::{AppError, Audience, Exit, Warning, mend, notice};
+use crate::runner::RunnerError;
 use crate::runner::pending::{Backlog, Taken, take};
 use crate::runner::queue::{Waiting, Watching, note_waiting, watch};
 use crate::runner::report::{Refusal, Report, Skip, Verdict};
@@ -19,7 +20,7 @@ use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -54,6 +55,11 @@ pub fn run(
         session.repo.ended_by(interrupt.force_stop());
         if cause == Cause::Rebase && !names.is_empty() {
             wait_for_rebase(&session.repo.git_dir);
+        }
+        // A linked working tree, with its Git directory, may be removed while the chain is at work.
+        if session.repo.git_dir != session.repo.common_dir {
+            session = session.beside(&session.repo.common_dir)?;
+            continue;
         }
         let mut settings = session.settings(&flags(&session, false))?;
         session.require_trust(&settings)?;
@@ -124,6 +130,21 @@ struct Chaining<'a> {
     /// True once what may run has changed: the branches that are left wait for a chain with the new
     /// configuration.
     changed: AtomicBool,
+    /// This machine can run nothing until it is mended. The branches that wait stay noted for the next chain
+    /// or tick.
+    unready: AtomicBool,
+    /// Notes that could not be removed.
+    stuck: Mutex<Vec<PathBuf>>,
+}
+
+/// True where nothing can run on this machine, whatever the branch.
+fn is_unready(verdict: &Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::Failed(
+            RunnerError::Unready { .. } | RunnerError::NoWrapper { .. } | RunnerError::Closed { .. }
+        )
+    )
 }
 
 impl<'a> Chaining<'a> {
@@ -134,8 +155,8 @@ impl<'a> Chaining<'a> {
         cause: Cause,
         audience: &'a dyn Audience,
     ) -> Self {
-        let (tally, changed) = Default::default();
-        Self { session, settings, interrupt, cause, audience, tally, changed }
+        let (tally, changed, unready, stuck) = Default::default();
+        Self { session, settings, interrupt, cause, audience, tally, changed, unready, stuck }
     }
 
     /// Returns the worst exit of all reports.
@@ -156,20 +177,26 @@ impl<'a> Chaining<'a> {
             promised.extend(known.filter(|(_, id)| !id.is_empty()));
         }
         let runner = self.session.runner(self.settings, self.interrupt, self.audience)?;
+        // Nothing is taken on, and no watcher follows, where nothing could run.
+        if watch.is_some() {
+            runner.check_machine()?;
+        }
         // In a repository where only hooks are used, no other verb mends.
         mend::all(self.session);
         let (branches, taken) = self.note_ahead(branches)?;
         let mut stuck = !self.evaluate(branches, taken)?;
         let (mut looked, mut backlog) = (HashSet::new(), Backlog::default());
-        while self.interrupt.signal().is_none() && !self.has_changed() {
+        while self.interrupt.signal().is_none() && !self.has_changed() && !self.is_unready() {
             if self.settings.wait_for_slot {
                 self.leave_watcher(runner.is_to_be_watched(true)?)?;
             } else {
                 match runner.next_waiting(&mut backlog, stuck, watch.take())? {
                     Waiting::Run(taken, more) => {
-                        self.leave_watcher(more)?;
+                        // Without a watcher the work still goes on.
+                        self.warn(self.leave_watcher(more));
                         let branches = taken.iter().map(|one| one.branch.clone()).collect();
                         stuck = !self.evaluate(branches, taken)?;
+                        backlog.leave_out(self.take_stuck());
                         continue;
                     }
                     Waiting::Later => return Ok(true),
@@ -223,6 +250,15 @@ impl<'a> Chaining<'a> {
         self.changed.load(Ordering::Relaxed)
     }
 
+    fn is_unready(&self) -> bool {
+        self.unready.load(Ordering::Relaxed)
+    }
+
+    /// Returns the notes that could not be removed since the last call.
+    fn take_stuck(&self) -> Vec<PathBuf> {
+        std::mem::take(&mut *self.stuck.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Runs the chains of branches, of some of which the notes are in hand (`taken`). Returns false where
     /// none found a slot.
     fn evaluate(&self, branches: Vec<RefName>, taken: Vec<Taken>) -> Result<bool, AppError> {
@@ -240,9 +276,16 @@ impl<'a> Chaining<'a> {
             } else if matches!(report.verdict, Verdict::Refused(Refusal::Changed)) {
                 self.changed.store(true, Ordering::Relaxed);
                 self.warn(self.note(&report.branch));
+            } else if taken.is_some() && is_unready(&report.verdict) {
+                // Nothing can run here until it is mended, and the branch waits for that.
+                self.unready.store(true, Ordering::Relaxed);
+                self.warn(self.note(&report.branch));
+                self.audience.reported(report);
             } else {
                 any.store(true, Ordering::Relaxed);
-                taken.into_iter().for_each(Taken::done);
+                if let Some(Err(stuck)) = taken.map(Taken::done) {
+                    self.stuck.lock().unwrap_or_else(PoisonError::into_inner).push(stuck);
+                }
                 self.audience.reported(report);
                 wake(self.session, report);
                 notice::after(self.session, self.settings, report);

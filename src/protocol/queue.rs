@@ -6,23 +6,17 @@
 //! the gaps between processes: a note is written before the slots are looked at; kept slots are looked at
 //! before the notes, and free ones after them; and the watcher gives its watch up before it looks for the
 //! last time. A process that leaves because another watches may rely on that last look. The promise: no
-//! branch waits while a slot is free and a process could take the branch on.
-//!
-//! While other processes take branches on, the watcher leaves the branches to them: a process that takes one on
-//! starts a successor that watches, so otherwise each look would bring one more process. Implements K14, K40.
+//! branch waits while a slot is free and a process could take the branch on. Implements K14, K40.
 
 /// What a look at the notes and at the slots says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Seen {
     /// A branch is noted that no process has taken on.
     pub waiting: bool,
-    /// A slot is free.
+    /// A slot is free, and not as many processes work branches off as may.
     pub free: bool,
     /// A slot is kept for a run whose command is over and whose lease lives on (K21).
     pub kept: bool,
-    /// The branch that has waited longest is not the one of the watcher's last look: other processes take
-    /// branches on.
-    pub moving: bool,
 }
 
 /// Which process watches, as far as this one knows.
@@ -53,8 +47,7 @@ pub enum Next {
 
 /// Decides what to do next, from what was seen after the last step.
 pub fn next(seen: Seen, watch: Watch) -> Next {
-    let is_served = watch == Watch::Mine && seen.moving;
-    if seen.waiting && seen.free && !is_served {
+    if seen.waiting && seen.free {
         return Next::TakeOn;
     }
     match (seen.waiting || seen.kept, watch) {

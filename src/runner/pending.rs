@@ -10,7 +10,7 @@ use crate::store::beneath::apart;
 use crate::store::repository::Repository;
 use crate::store::{RefName, name_for, read_plain, write_aside};
 use nix::fcntl::{Flock, FlockArg, OFlag};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
@@ -88,27 +88,66 @@ pub(crate) fn take(repo: &Repository, branch: &RefName) -> Option<Taken> {
 /// the last listing are gone or taken: where many branches wait, a listing for each run would take longer
 /// than the runs.
 #[derive(Debug, Default)]
-pub struct Backlog(VecDeque<PathBuf>);
+pub struct Backlog {
+    listed: VecDeque<PathBuf>,
+    /// Notes that could not be removed. This process has looked at their branches.
+    stuck: HashSet<PathBuf>,
+    /// The lock by which this process is one of those that work notes off.
+    place: Option<File>,
+}
 
 impl Backlog {
-    /// Returns the oldest note that no process has taken on. The note is locked for a moment, so only a
-    /// process that may take it on is to call this.
-    pub(crate) fn first(&mut self, repo: &Repository) -> Option<&Path> {
-        if !self.has_free() {
-            self.0 = listed(repo).into_iter().map(|(_, path)| path).collect();
-            self.has_free();
+    /// True if there is a note that no process has taken on; the oldest is the first of the listing then. The
+    /// note is locked for a moment, so only a process that may take it on is to call this.
+    pub(crate) fn has_first(&mut self, repo: &Repository) -> bool {
+        if self.skip_taken() {
+            return true;
         }
-        self.0.front().map(PathBuf::as_path)
+        let all = listed(repo).into_iter().map(|(_, path)| path);
+        self.listed = all.filter(|path| !self.stuck.contains(path)).collect();
+        self.skip_taken()
+    }
+
+    /// Takes one of so many places for processes that work notes off, unless this process has one. False where
+    /// other processes have all of them.
+    pub(crate) fn take_place(&mut self, repo: &Repository, places: usize) -> bool {
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
+        for number in 0..places {
+            if self.place.is_some() {
+                return true;
+            }
+            let path = repo.aynig_dir().join(format!("pending.{number}.lock"));
+            // Where no lock can be made, the work matters more than the limit.
+            let Ok(file) = options.open(&path) else { return true };
+            repo.share(&path);
+            self.place = file.try_lock().is_ok().then_some(file);
+        }
+        self.place.is_some()
+    }
+
+    /// Leaves the place to other processes.
+    pub(crate) fn leave_place(&mut self) {
+        // Closing the file is not enough: a child that another thread forks at this moment would keep the
+        // lock a little longer.
+        if let Some(file) = self.place.take() {
+            let _ = file.unlock();
+        }
+    }
+
+    /// Leaves these notes out from now on.
+    pub fn leave_out(&mut self, stuck: Vec<PathBuf>) {
+        self.stuck.extend(stuck);
     }
 
     /// Drops from the front what is gone, is taken, or is no note. Returns true if a free note is in front
     /// then.
-    fn has_free(&mut self) -> bool {
-        while let Some(path) = self.0.front() {
+    fn skip_taken(&mut self) -> bool {
+        while let Some(path) = self.listed.front() {
             if lock_at(path).is_some() && read_at(path).is_some() {
                 return true;
             }
-            self.0.pop_front();
+            self.listed.pop_front();
         }
         false
     }
@@ -117,7 +156,7 @@ impl Backlog {
     pub(crate) fn take(&mut self, most: usize) -> Vec<Taken> {
         let mut taken = Vec::new();
         while taken.len() < most
-            && let Some(path) = self.0.pop_front()
+            && let Some(path) = self.listed.pop_front()
         {
             taken.extend(take_at(&path));
         }
@@ -126,7 +165,8 @@ impl Backlog {
 
     /// True where there are notes besides the `taken` ones, whether other processes have them in hand or not.
     pub(crate) fn has_more(&mut self, repo: &Repository, taken: usize) -> bool {
-        !self.0.is_empty() || std::fs::read_dir(folder(repo)).is_ok_and(|entries| entries.count() > taken)
+        !self.listed.is_empty()
+            || std::fs::read_dir(folder(repo)).is_ok_and(|entries| entries.count() > taken)
     }
 }
 
@@ -174,18 +214,28 @@ fn parse(path: &Path, content: &[u8]) -> Option<(RefName, Option<String>)> {
 
 impl Taken {
     /// Removes the note, because the branch waits no more. A note that was written since then stays.
-    pub fn done(self) {
+    ///
+    /// # Errors
+    /// The place of a note that can't be removed.
+    pub fn done(self) -> Result<(), PathBuf> {
         let mut aside = self.path.clone().into_os_string();
         aside.push(format!(".done{}", nix::unistd::getpid()));
         let aside = PathBuf::from(aside);
-        if is_at(&self.file, &self.path) && std::fs::rename(&self.path, &aside).is_ok() {
-            if !is_at(&self.file, &aside) {
-                // A newer note came between the check and the rename, and is put back. If a still newer one
-                // is in its place, that is enough.
-                let _ = std::fs::hard_link(&aside, &self.path);
-            }
-            let _ = std::fs::remove_file(&aside);
+        if !is_at(&self.file, &self.path) {
+            return Ok(());
         }
+        if std::fs::rename(&self.path, &aside).is_err() {
+            // The longer name may be too long, or the disk full.
+            let gone = std::fs::remove_file(&self.path).is_ok() || self.path.symlink_metadata().is_err();
+            return if gone { Ok(()) } else { Err(self.path) };
+        }
+        if !is_at(&self.file, &aside) {
+            // A newer note came between the check and the rename, and is put back. If a still newer one is in
+            // its place, that is enough.
+            let _ = std::fs::hard_link(&aside, &self.path);
+        }
+        let _ = std::fs::remove_file(&aside);
+        Ok(())
     }
 }
 

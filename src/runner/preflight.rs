@@ -64,13 +64,15 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Checks that the program of `aynig.exec` exists, unless this process has already found everything
-    /// ready.
-    pub(super) fn startable(&self) -> Result<(), RunnerError> {
-        match self.settings.ready.get().is_some() {
-            true => Ok(()),
-            false => self.no_wrapper().map_or(Ok(()), Err),
+    /// Checks what every run on this machine needs: the program of `aynig.exec`, and folders that can be
+    /// written to. Once both were found in order, they are not checked again while the folder of runs exists.
+    pub fn check_machine(&self) -> Result<(), RunnerError> {
+        if self.settings.ready.get().is_none()
+            && let Some(error) = self.no_wrapper()
+        {
+            return Err(error);
         }
+        self.ready()
     }
 
     /// Checks that Git can register a slot that it does not know yet.

@@ -16,7 +16,7 @@ use nix::fcntl::OFlag;
 use std::fs::{File, TryLockError};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How often the watcher looks, and how often where a look asks a remote.
@@ -115,9 +115,8 @@ impl Runner<'_> {
         mut stuck: bool,
         mut held: Option<Watching>,
     ) -> Result<Waiting, RunnerError> {
-        let (mut whose, mut waited, mut oldest) = (Watch::Unknown, false, None);
+        let (mut whose, mut waited) = (Watch::Unknown, false);
         if held.is_some() {
-            oldest = backlog.first(self.repo).map(Path::to_owned);
             self.wait_for_slots();
             (whose, waited) = (Watch::Mine, true);
         }
@@ -125,7 +124,7 @@ impl Runner<'_> {
         while self.interrupt.signal().is_none()
             && self.repo.common_dir.join("HEAD").symlink_metadata().is_ok()
         {
-            let (seen, free) = self.look_at_queue(backlog, stuck, &mut oldest)?;
+            let (seen, free) = self.look_at_queue(backlog, stuck)?;
             match next(seen, whose) {
                 Next::TakeOn if waited => return Ok(Waiting::Later),
                 Next::TakeOn => {
@@ -152,27 +151,31 @@ impl Runner<'_> {
         Ok(Waiting::Nobody)
     }
 
-    /// Returns what is seen now, and how many slots are free. `oldest` is the oldest note of the last look,
-    /// and becomes that of this one.
-    fn look_at_queue(
-        &self,
-        backlog: &mut Backlog,
-        stuck: bool,
-        oldest: &mut Option<PathBuf>,
-    ) -> Result<(Seen, usize), RunnerError> {
+    /// Returns what is seen now, and how many slots are free.
+    fn look_at_queue(&self, backlog: &mut Backlog, stuck: bool) -> Result<(Seen, usize), RunnerError> {
         // The order matters: what a process that was left behind set is noted before the process is gone, and
         // what is noted before a slot was freed is seen by the process that freed the slot.
         let mut kept = false;
         for (number, run) in self.keepers()? {
             kept |= run.remote.is_none() && self.may_still_set(number, &run)?;
         }
-        let first = backlog.first(self.repo).map(Path::to_owned);
-        let waiting = first.is_some();
-        let before = std::mem::replace(oldest, first);
-        let moving = before.is_some() && before != *oldest;
+        let waiting = backlog.has_first(self.repo);
         // Slots are looked at only where a branch waits.
-        let free = if waiting && !stuck { self.free_slots(self.settings.jobs.get())? } else { 0 };
-        Ok((Seen { waiting, free: free > 0, kept, moving }, free))
+        let mut free = if waiting && !stuck { self.free_slots(self.settings.jobs.get())? } else { 0 };
+        // A branch may be evaluated for long without a slot, or need none, so free slots alone do not limit
+        // how many processes are at work.
+        let may_work = free > 0 && backlog.take_place(self.repo, self.places()?);
+        if !may_work {
+            backlog.leave_place();
+            free = 0;
+        }
+        Ok((Seen { waiting, free: free > 0, kept }, free))
+    }
+
+    /// Returns how many processes may work off branches that wait: as many as there are slots, and one more for
+    /// each whose command waits for an answer.
+    fn places(&self) -> Result<usize, RunnerError> {
+        Ok(self.settings.jobs.get() + self.asking_runs(&self.pool()?))
     }
 
     /// True while a run whose command is over may still write its outcome, or say that it has.

@@ -304,8 +304,7 @@ impl Runner<'_> {
         if self.store.has_moved(branch, tip.id()) {
             return end(Verdict::LostRace);
         }
-        self.startable()?;
-        self.ready()?;
+        self.check_machine()?;
         let slot = self.take_slot(branch, tip, report)?;
         if slot.is_none() && self.interrupt.signal().is_some() {
             return end(Verdict::Skipped(Skip::Interrupted));

@@ -125,6 +125,43 @@ fn a_commit_starts_its_chain_and_returns() {
     assert!(log.lines().last().unwrap().contains("  main: test -> done ("), "{log}");
 }
 
+/// K14, K40: a linked working tree may go while a chain that began there is at work, and branches wait for it.
+#[test]
+fn a_chain_outlives_the_linked_working_tree_that_it_began_in() {
+    let life = life();
+    let mut gate = life.gate("gate");
+    let linked = life.shared().join("linked");
+    let there = linked.to_str().unwrap();
+    git(&life, &["worktree", "add", "-q", "-b", "first", there]);
+    let commit = |branch: &str, state: &str| {
+        let mut switch = git_in(&life, &linked);
+        switch.args(["switch", "-q", "-C", branch]);
+        ok(switch);
+        let mut commit = git_in(&life, &linked);
+        commit.args([
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "go",
+            "--trailer",
+            &format!("dwp-state: {state}"),
+        ]);
+        ok(commit);
+    };
+    commit("first", "slow");
+    eventually("started", || (runs(&life, "slow first") == 1).then_some(()));
+    commit("second", "test");
+    let notes = || std::fs::read_dir(life.path(".git/aynig/pending")).map_or(0, Iterator::count);
+    eventually("its note", || (notes() == 1).then_some(()));
+    git(&life, &["worktree", "remove", "--force", there]);
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    gate.open();
+    done_on(&life, "first");
+    done_on(&life, "second");
+    eventually("nothing waits", || (notes() == 0).then_some(()));
+}
+
 /// K38, K40
 #[test]
 fn whatever_brings_an_event_starts_it_once() {
@@ -589,6 +626,12 @@ fn whoever_pushes_what_is_not_signed_as_asked_is_told_so() {
     assert!(told.contains("aynig: work: refused: its head carries no signature"), "{told}");
     assert!(!told.contains("dispatched") && !told.contains("queued"), "{told}");
     assert_eq!(state_there(&server, "work"), "test");
+    // Of many the first are looked at.
+    let id = life.rev("work");
+    let many: Vec<String> = (0..70).map(|n| format!("{id}:refs/heads/many/{n}")).collect();
+    let args: Vec<&str> = ["origin"].into_iter().chain(many.iter().map(String::as_str)).collect();
+    let told = said(&push(&server, &life, &args));
+    assert_eq!(told.matches("carries no signature").count(), 64, "{told}");
 }
 
 /// K39: whatever environment Git gives it.

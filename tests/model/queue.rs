@@ -55,7 +55,7 @@ enum At {
     StartSuccessor,
     Look,
     Notes { kept: bool },
-    Slots { kept: bool, waiting: bool, moving: bool },
+    Slots { kept: bool, waiting: bool },
     Act(Next),
     Waiting,
 }
@@ -102,8 +102,6 @@ pub struct State {
     /// Asked by somebody who was killed before it was noted.
     excused: [bool; BRANCHES],
     watcher: Option<u8>,
-    /// A branch was taken on since the watcher's last look.
-    moved: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -152,11 +150,6 @@ impl State {
             }
         }
     }
-}
-
-fn look_at_notes(s: &mut State, me: &Process, kept: bool) -> At {
-    let moving = me.watch == Watch::Mine && std::mem::take(&mut s.moved);
-    At::Slots { kept, waiting: s.notes.contains(&Noted::Yes), moving }
 }
 
 impl Queue {
@@ -212,15 +205,15 @@ impl Queue {
                 me.at = if self.has(Rule::KeptIsSeenFirst) {
                     At::Notes { kept }
                 } else {
-                    look_at_notes(s, &me, false)
+                    At::Slots { kept: false, waiting: s.notes.contains(&Noted::Yes) }
                 };
             }
-            At::Notes { kept } => me.at = look_at_notes(s, &me, kept),
-            At::Slots { kept, waiting, moving } => {
+            At::Notes { kept } => me.at = At::Slots { kept, waiting: s.notes.contains(&Noted::Yes) },
+            At::Slots { kept, waiting } => {
                 let is_kept = |slot: &Slot| matches!(slot, Slot::Kept(_) | Slot::Leaving(_));
                 let late = !self.has(Rule::KeptIsSeenFirst) && s.slots.iter().any(is_kept);
                 let free = waiting && s.free().is_some();
-                me.at = At::Act(next(Seen { waiting, free, kept: kept || late, moving }, me.watch));
+                me.at = At::Act(next(Seen { waiting, free, kept: kept || late }, me.watch));
             }
             At::Act(what) => self.act(s, p, &mut me, what),
             At::Waiting => (me.at, me.waited) = (At::Look, true),
@@ -261,7 +254,6 @@ impl Queue {
                     s.notes[b] =
                         if self.has(Rule::TakenStaysNoted) { Noted::InHand(p as u8) } else { Noted::No };
                     me.branch = Some(b as u8);
-                    s.moved = true;
                     let kept = |slot: &Slot| matches!(slot, Slot::Kept(_) | Slot::Leaving(_));
                     let more = s.notes.contains(&Noted::Yes) || s.slots.iter().any(kept);
                     let successor = more && self.has(Rule::ASuccessorWatches);
@@ -315,7 +307,6 @@ impl Model for Queue {
             orphaned: false,
             excused: [false; BRANCHES],
             watcher: None,
-            moved: false,
         }]
     }
 

@@ -308,3 +308,21 @@ fn branches_that_are_gone_when_a_slot_is_free_are_looked_at_by_few_processes() {
     assert!(most <= 3 && seen.len() <= 6, "{most} at once, {} in all", seen.len());
     server.is("first", "done");
 }
+
+/// K13, K14: where nothing can run on this machine what waits is not forgotten, and no process stays for it.
+#[test]
+fn what_waits_stays_noted_where_nothing_can_run_until_that_is_mended() {
+    let server = Server::new();
+    let (mut gate, _) = server.taken_by("hold");
+    server.queued("second");
+    server.config("aynig.exec", "/nowhere/wrapper");
+    gate.open();
+    server.is("first", "done");
+    eventually("the chains' ends", || server.chains().is_empty().then_some(()));
+    assert_eq!((server.notes(), server.state("second")), (1, "build".into()));
+    server.repo.git(&["config", "--global", "--unset", "aynig.exec"]);
+    server.push(&[("third", "build")]);
+    server.is("third", "done");
+    server.is("second", "done");
+    eventually("nothing is left waiting", || (server.notes() == 0).then_some(()));
+}
