@@ -23,9 +23,13 @@ pub struct Display {
     /// The line that each command is in the middle of, by branch and stream; `None` where no two commands
     /// print at once.
     begun: Option<Mutex<Begun>>,
-    /// Whether each stream is in the middle of a line; `None` where lines of commands get no mark.
-    marked: Option<[Mutex<bool>; 2]>,
+    /// The stream whose line is open; `None` where lines of commands get no mark. There is one line for both
+    /// streams, because a pusher is shown both as one.
+    marked: Option<Mutex<Open>>,
 }
+
+/// Whether a line is open on a stream, and if so whether that is standard error.
+type Open = Option<bool>;
 
 /// What stands before each line of a command's output that a pusher is shown, so that no such line can be
 /// taken for this program's own.
@@ -86,33 +90,25 @@ impl Display {
     fn put(&self, stderr: bool, bytes: &[u8]) {
         match self.tame[usize::from(stderr)].as_ref().map(|tame| tame.lock()) {
             None => output::raw(stderr, bytes),
-            Some(Ok(mut tame)) => output::raw(stderr, self.mark(stderr, tame.take(bytes)).as_bytes()),
+            Some(Ok(mut tame)) => {
+                let text = tame.take(bytes);
+                match self.marked.as_ref().map(|open| open.lock()) {
+                    None => output::raw(stderr, text.as_bytes()),
+                    // The lock is held until the text is printed, so that no other text comes between.
+                    Some(Ok(mut open)) => output::raw(stderr, marked(&mut open, stderr, &text).as_bytes()),
+                    Some(Err(_)) => {}
+                }
+            }
             Some(Err(_)) => {}
         }
     }
 
-    /// Returns the text with a mark before each line that begins in it.
-    fn mark(&self, stderr: bool, text: String) -> String {
-        let Some(Ok(mut within)) = self.marked.as_ref().map(|lines| lines[usize::from(stderr)].lock()) else {
-            return text;
-        };
-        let mut marked = String::with_capacity(text.len() + MARK.len());
-        for line in text.split_inclusive('\n') {
-            if !*within {
-                marked.push_str(MARK);
-            }
-            *within = !line.ends_with('\n');
-            marked.push_str(line);
-        }
-        marked
-    }
-
-    /// Ends the lines that a command left open, on the streams whose lines are marked.
+    /// Ends the line that a command left open, where lines are marked.
     fn end_lines(&self) {
-        for (stderr, within) in self.marked.iter().flatten().enumerate() {
-            if within.lock().is_ok_and(|mut within| std::mem::take(&mut *within)) {
-                output::raw(stderr == 1, b"\n");
-            }
+        if let Some(Ok(mut open)) = self.marked.as_ref().map(|open| open.lock())
+            && let Some(stderr) = open.take()
+        {
+            output::raw(stderr, b"\n");
         }
     }
 
@@ -175,4 +171,42 @@ fn mark(branch: &str, lines: &[u8]) -> Vec<u8> {
     let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
     let marked = lines.split(|b| *b == b'\n').map(|line| [branch.as_bytes(), b" | ", line, b"\n"].concat());
     marked.collect::<Vec<_>>().concat()
+}
+
+/// Returns the text with a mark before each line that begins in it. An open line of the other stream is ended
+/// first: otherwise text of this stream would stand in that line without a mark, and a line of this stream
+/// after it as well.
+fn marked(open: &mut Open, stderr: bool, text: &str) -> String {
+    let mut marked = String::with_capacity(text.len() + MARK.len());
+    for line in text.split_inclusive('\n') {
+        if open.is_some_and(|other| other != stderr) {
+            *open = None;
+            marked.push('\n');
+        }
+        if open.is_none() {
+            marked.push_str(MARK);
+        }
+        *open = (!line.ends_with('\n')).then_some(stderr);
+        marked.push_str(line);
+    }
+    marked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S34: whatever stream a command prints to, and in what pieces, each line has a mark.
+    #[test]
+    fn a_line_of_one_stream_that_ends_on_the_other_leaves_none_without_a_mark() {
+        for (first, second) in [(false, true), (true, false)] {
+            let mut open = None;
+            let pieces =
+                [(first, "x"), (second, "\n"), (first, "aynig: forged\n"), (second, "y"), (second, "z\n")];
+            let shown: String =
+                pieces.iter().map(|(stderr, text)| marked(&mut open, *stderr, text)).collect();
+            assert!(shown.lines().all(|line| line.starts_with(MARK)), "{shown:?}");
+            assert_eq!((shown.contains("| yz\n"), open), (true, None));
+        }
+    }
 }

@@ -208,6 +208,13 @@ fn refusal_hint(refusal: &Refusal, at: &Addressed) -> Option<String> {
     }
 }
 
+/// True for an error that came of a claim which may stand: no verdict about it arrived, or the disk did not say
+/// that it took the claim.
+fn may_be_claimed(error: &RunnerError) -> bool {
+    matches!(error, RunnerError::Unknown { .. })
+        || matches!(error, RunnerError::Store(inner) if inner.is_unsynced())
+}
+
 /// Returns what failed, how that leaves the branch, and what mends it.
 fn failed(at: &Addressed, report: &Report, error: &RunnerError) -> Vec<String> {
     let mut hints = hints::of(error, Some(&report.branch));
@@ -215,12 +222,12 @@ fn failed(at: &Addressed, report: &Report, error: &RunnerError) -> Vec<String> {
         (Some(run), _) => {
             format!("run {run} had claimed it: its lease, where it is still there, ends by itself")
         }
-        (None, RunnerError::Unknown { .. }) => {
+        (None, error) if may_be_claimed(error) => {
             "it may be claimed: a lease that nobody holds ends by itself".to_owned()
         }
         (None, _) => "nothing was claimed".to_owned(),
     };
-    if report.claimed.is_some() || matches!(error, RunnerError::Unknown { .. }) {
+    if report.claimed.is_some() || may_be_claimed(error) {
         hints.push(at.call("status"));
     }
     let branch = &at.shown;

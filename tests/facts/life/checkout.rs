@@ -359,4 +359,5 @@ fn a_move_that_could_not_be_synced_is_no_success() {
     life.config("aynig.fsync", "true");
     let Some(said) = tick_with(&life, "fsync,fdatasync", ".git/refs/heads", "EIO") else { return };
     assert!(said.code == Some(128) && said.stderr.contains("cannot sync"), "{said:?}");
+    assert!(!said.stderr.contains("nothing was claimed"), "{said:?}");
 }
