@@ -1,7 +1,7 @@
 //! Branches that wait for a slot, and those that a run wants to be looked at.
 //!
 //! A chain that finds no slot for a branch notes it ([`note`]), and the process that finds a free slot takes
-//! the note on ([`Note::take`]). The note is removed once the branch was looked at ([`Taken::done`]), so that
+//! the note on ([`Backlog::take`]). The note is removed once the branch was looked at ([`Taken::done`]), so that
 //! no process's death loses it. `queue` decides which process looks, and when. A run notes in its private
 //! folder which branches it set. Implements K14 (pending), K40.
 

@@ -58,7 +58,7 @@ pub enum Event {
         /// there are any, the guardian stays, keeps the hold, and goes on trying.
         survivors: u32,
     },
-    /// The guardian's answer to [`Order::Beat`]. [`super::Supervised::next`] does not return it.
+    /// The guardian's answer to `Order::Beat`. [`super::Supervised::next`] does not return it.
     Beat,
 }
 
