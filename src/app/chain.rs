@@ -11,7 +11,7 @@ use super::dispatch::Tally;
 use super::session::Session;
 use super::{AppError, Audience, Exit, Warning, mend, notice};
 use crate::runner::RunnerError;
-use crate::runner::pending::{Backlog, Taken, take};
+use crate::runner::pending::{Backlog, Taken, is_unready_since, say_unready, take};
 use crate::runner::queue::{Waiting, Watching, note_waiting, watch};
 use crate::runner::report::{Refusal, Report, Skip, Verdict};
 use crate::runner::select::{Round, evaluate};
@@ -20,10 +20,10 @@ use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Most notes that a chain has in hand at a time: each is an open file.
 const IN_HAND: usize = 128;
@@ -41,7 +41,7 @@ pub fn run(
     interrupt: &Interrupt,
     audience: &dyn Audience,
 ) -> Result<Exit, AppError> {
-    let (mut names, mut run_ids) = promised;
+    let (began, (mut names, mut run_ids)) = (SystemTime::now(), promised);
     let mut watch = if watches { inherited_watch(&session)? } else { None };
     let began_off = session.config.hooks()? == HookMode::Off;
     let mut exit = Exit::Done;
@@ -72,6 +72,9 @@ pub fn run(
         }
         (names, run_ids) = Default::default();
         session = session.reopened()?;
+        if watches && is_unready_since(&session.repo, began) {
+            return Ok(exit);
+        }
         if session.config.hooks()? == HookMode::Off && !began_off {
             session.warn(Warning::HooksOff);
             return Ok(exit);
@@ -133,8 +136,6 @@ struct Chaining<'a> {
     /// This machine can run nothing until it is mended. The branches that wait stay noted for the next chain
     /// or tick.
     unready: AtomicBool,
-    /// Notes that could not be removed.
-    stuck: Mutex<Vec<PathBuf>>,
 }
 
 /// True where nothing can run on this machine, whatever the branch.
@@ -155,8 +156,8 @@ impl<'a> Chaining<'a> {
         cause: Cause,
         audience: &'a dyn Audience,
     ) -> Self {
-        let (tally, changed, unready, stuck) = Default::default();
-        Self { session, settings, interrupt, cause, audience, tally, changed, unready, stuck }
+        let (tally, changed, unready) = Default::default();
+        Self { session, settings, interrupt, cause, audience, tally, changed, unready }
     }
 
     /// Returns the worst exit of all reports.
@@ -177,10 +178,6 @@ impl<'a> Chaining<'a> {
             promised.extend(known.filter(|(_, id)| !id.is_empty()));
         }
         let runner = self.session.runner(self.settings, self.interrupt, self.audience)?;
-        // Nothing is taken on, and no watcher follows, where nothing could run.
-        if watch.is_some() {
-            runner.check_machine()?;
-        }
         // In a repository where only hooks are used, no other verb mends.
         mend::all(self.session);
         let (branches, taken) = self.note_ahead(branches)?;
@@ -196,7 +193,6 @@ impl<'a> Chaining<'a> {
                         self.warn(self.leave_watcher(more));
                         let branches = taken.iter().map(|one| one.branch.clone()).collect();
                         stuck = !self.evaluate(branches, taken)?;
-                        backlog.leave_out(self.take_stuck());
                         continue;
                     }
                     Waiting::Later => return Ok(true),
@@ -254,11 +250,6 @@ impl<'a> Chaining<'a> {
         self.unready.load(Ordering::Relaxed)
     }
 
-    /// Returns the notes that could not be removed since the last call.
-    fn take_stuck(&self) -> Vec<PathBuf> {
-        std::mem::take(&mut *self.stuck.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// Runs the chains of branches, of some of which the notes are in hand (`taken`). Returns false where
     /// none found a slot.
     fn evaluate(&self, branches: Vec<RefName>, taken: Vec<Taken>) -> Result<bool, AppError> {
@@ -279,13 +270,12 @@ impl<'a> Chaining<'a> {
             } else if taken.is_some() && is_unready(&report.verdict) {
                 // Nothing can run here until it is mended, and the branch waits for that.
                 self.unready.store(true, Ordering::Relaxed);
+                say_unready(&self.session.repo);
                 self.warn(self.note(&report.branch));
                 self.audience.reported(report);
             } else {
                 any.store(true, Ordering::Relaxed);
-                if let Some(Err(stuck)) = taken.map(Taken::done) {
-                    self.stuck.lock().unwrap_or_else(PoisonError::into_inner).push(stuck);
-                }
+                taken.into_iter().for_each(Taken::done);
                 self.audience.reported(report);
                 wake(self.session, report);
                 notice::after(self.session, self.settings, report);

@@ -10,14 +10,14 @@ use crate::store::beneath::apart;
 use crate::store::repository::Repository;
 use crate::store::{RefName, name_for, read_plain, write_aside};
 use nix::fcntl::{Flock, FlockArg, OFlag};
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// A branch of a repository that is to be looked at. A command may have written this, so none of it is
 /// trusted.
@@ -90,8 +90,6 @@ pub(crate) fn take(repo: &Repository, branch: &RefName) -> Option<Taken> {
 #[derive(Debug, Default)]
 pub struct Backlog {
     listed: VecDeque<PathBuf>,
-    /// Notes that could not be removed. This process has looked at their branches.
-    stuck: HashSet<PathBuf>,
     /// The lock by which this process is one of those that work notes off.
     place: Option<File>,
 }
@@ -103,8 +101,7 @@ impl Backlog {
         if self.skip_taken() {
             return true;
         }
-        let all = listed(repo).into_iter().map(|(_, path)| path);
-        self.listed = all.filter(|path| !self.stuck.contains(path)).collect();
+        self.listed = listed(repo).into_iter().map(|(_, path)| path).collect();
         self.skip_taken()
     }
 
@@ -133,11 +130,6 @@ impl Backlog {
         if let Some(file) = self.place.take() {
             let _ = file.unlock();
         }
-    }
-
-    /// Leaves these notes out from now on.
-    pub fn leave_out(&mut self, stuck: Vec<PathBuf>) {
-        self.stuck.extend(stuck);
     }
 
     /// Drops from the front what is gone, is taken, or is no note. Returns true if a free note is in front
@@ -214,20 +206,20 @@ fn parse(path: &Path, content: &[u8]) -> Option<(RefName, Option<String>)> {
 
 impl Taken {
     /// Removes the note, because the branch waits no more. A note that was written since then stays.
-    ///
-    /// # Errors
-    /// The place of a note that can't be removed.
-    pub fn done(self) -> Result<(), PathBuf> {
+    pub fn done(self) {
         let mut aside = self.path.clone().into_os_string();
         aside.push(format!(".done{}", nix::unistd::getpid()));
         let aside = PathBuf::from(aside);
         if !is_at(&self.file, &self.path) {
-            return Ok(());
+            return;
         }
         if std::fs::rename(&self.path, &aside).is_err() {
-            // The longer name may be too long, or the disk full.
-            let gone = std::fs::remove_file(&self.path).is_ok() || self.path.symlink_metadata().is_err();
-            return if gone { Ok(()) } else { Err(self.path) };
+            // The longer name may be too long, the disk full, or the folder not writable. A file that can't be
+            // removed is emptied, and is no note any more: otherwise it would be taken on again and again.
+            if std::fs::remove_file(&self.path).is_err() {
+                let _ = self.file.set_len(0);
+            }
+            return;
         }
         if !is_at(&self.file, &aside) {
             // A newer note came between the check and the rename, and is put back. If a still newer one is in
@@ -235,8 +227,27 @@ impl Taken {
             let _ = std::fs::hard_link(&aside, &self.path);
         }
         let _ = std::fs::remove_file(&aside);
-        Ok(())
     }
+}
+
+/// How long before a process began what it is told by [`say_unready`] still counts: the process that says so
+/// may find it out while the other one starts.
+const UNREADY: Duration = Duration::from_secs(5);
+
+fn unready_path(repo: &Repository) -> PathBuf {
+    repo.aynig_dir().join("pending.unready")
+}
+
+/// Says to the process that watches that nothing can run on this machine, so that it leaves what waits where it
+/// is: otherwise each would take a branch on, find that out, and leave another to watch.
+pub(crate) fn say_unready(repo: &Repository) {
+    let _ = write_aside(&unready_path(repo), b"");
+}
+
+/// True where a process said, since that moment, that nothing can run on this machine.
+pub(crate) fn is_unready_since(repo: &Repository, began: SystemTime) -> bool {
+    let said = unready_path(repo).symlink_metadata().and_then(|meta| meta.modified());
+    said.is_ok_and(|said| said + UNREADY > began)
 }
 
 /// True where the open file is the one at this path.

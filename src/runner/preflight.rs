@@ -66,7 +66,7 @@ impl Runner<'_> {
 
     /// Checks what every run on this machine needs: the program of `aynig.exec`, and folders that can be
     /// written to. Once both were found in order, they are not checked again while the folder of runs exists.
-    pub fn check_machine(&self) -> Result<(), RunnerError> {
+    pub(super) fn check_machine(&self) -> Result<(), RunnerError> {
         if self.settings.ready.get().is_none()
             && let Some(error) = self.no_wrapper()
         {

@@ -295,7 +295,13 @@ impl Repository {
 
     /// True where some branch waits for a slot.
     pub(crate) fn has_pending(&self) -> bool {
-        std::fs::read_dir(self.aynig_dir().join("pending")).is_ok_and(|mut entries| entries.next().is_some())
+        self.pending().next().is_some()
+    }
+
+    /// Returns the notes of branches that wait for a slot; an empty file is none.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = std::fs::DirEntry> {
+        let entries = std::fs::read_dir(self.aynig_dir().join("pending")).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.metadata().is_ok_and(|meta| meta.len() > 0))
     }
 
     /// Returns the tree without entries, which Git knows without its object.

@@ -314,15 +314,20 @@ fn branches_that_are_gone_when_a_slot_is_free_are_looked_at_by_few_processes() {
 fn what_waits_stays_noted_where_nothing_can_run_until_that_is_mended() {
     let server = Server::new();
     let (mut gate, _) = server.taken_by("hold");
-    server.queued("second");
+    for branch in ["second", "other", "another"] {
+        server.queued(branch);
+    }
+    eventually("their notes", || (server.notes() == 3).then_some(()));
     server.config("aynig.exec", "/nowhere/wrapper");
     gate.open();
     server.is("first", "done");
     eventually("the chains' ends", || server.chains().is_empty().then_some(()));
-    assert_eq!((server.notes(), server.state("second")), (1, "build".into()));
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert_eq!((server.chains().len(), server.notes(), server.state("second")), (0, 3, "build".into()));
     server.repo.git(&["config", "--global", "--unset", "aynig.exec"]);
     server.push(&[("third", "build")]);
-    server.is("third", "done");
-    server.is("second", "done");
+    for branch in ["third", "second", "other", "another"] {
+        server.is(branch, "done");
+    }
     eventually("nothing is left waiting", || (server.notes() == 0).then_some(()));
 }
