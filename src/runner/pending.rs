@@ -12,7 +12,7 @@ use crate::store::{RefName, name_for, read_plain, write_aside};
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -108,17 +108,16 @@ impl Backlog {
     /// Takes one of so many places for processes that work notes off, unless this process has one. False where
     /// other processes have all of them.
     pub(crate) fn take_place(&mut self, repo: &Repository, places: usize) -> bool {
-        let mut options = File::options();
-        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
         for number in 0..places {
             if self.place.is_some() {
                 return true;
             }
             let path = repo.aynig_dir().join(format!("pending.{number}.lock"));
-            // Where no lock can be made, the work matters more than the limit.
-            let Ok(file) = options.open(&path) else { return true };
-            repo.share(&path);
-            self.place = file.try_lock().is_ok().then_some(file);
+            match try_lock(repo, &path) {
+                Ok(locked) => self.place = locked,
+                // Where no lock can be made, the work matters more than the limit.
+                Err(_) => return true,
+            }
         }
         self.place.is_some()
     }
@@ -157,8 +156,13 @@ impl Backlog {
 
     /// True where there are notes besides the `taken` ones, whether other processes have them in hand or not.
     pub(crate) fn has_more(&mut self, repo: &Repository, taken: usize) -> bool {
-        !self.listed.is_empty()
-            || std::fs::read_dir(folder(repo)).is_ok_and(|entries| entries.count() > taken)
+        !self.listed.is_empty() || repo.pending().nth(taken).is_some()
+    }
+}
+
+impl Drop for Backlog {
+    fn drop(&mut self) {
+        self.leave_place();
     }
 }
 
@@ -170,6 +174,19 @@ fn listed(repo: &Repository) -> Vec<(SystemTime, PathBuf)> {
     let mut all: Vec<_> = entries.filter_map(dated).collect();
     all.sort();
     all
+}
+
+/// Locks a file of this repository, which is made if it is missing; `None` where another process has the lock.
+pub(crate) fn try_lock(repo: &Repository, path: &Path) -> Result<Option<File>, RunnerError> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
+    let file = options.open(path).map_err(io("open", path))?;
+    repo.share(path);
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(io("lock", path)(error)),
+    }
 }
 
 fn lock_at(path: &Path) -> Option<Flock<File>> {

@@ -7,15 +7,14 @@
 
 use super::pending::{self, Backlog, Taken};
 use super::settings::Settings;
-use super::{Runner, RunnerError, io};
+use super::{Runner, RunnerError};
 use crate::protocol::queue::{Next, Seen, Watch, next};
 use crate::store::RefName;
 use crate::store::repository::Repository;
 use crate::store::slots::{Occupant, Pool};
-use nix::fcntl::OFlag;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -82,16 +81,7 @@ pub enum Waiting {
 
 /// Takes the watch; `None` where another process has it.
 pub(crate) fn watch(repo: &Repository) -> Result<Option<Watching>, RunnerError> {
-    let path = lock_path(repo);
-    let mut options = File::options();
-    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
-    let file = options.open(&path).map_err(io("open", &path))?;
-    repo.share(&path);
-    match file.try_lock() {
-        Ok(()) => Ok(Some(Watching(Some(file)))),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(io("lock", &path)(error)),
-    }
+    Ok(pending::try_lock(repo, &lock_path(repo))?.map(|file| Watching(Some(file))))
 }
 
 /// Notes a branch that found no slot, and the id that its run was promised, which the process that takes the
