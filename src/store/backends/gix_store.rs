@@ -7,7 +7,8 @@
 //! A durable store has a written commit on disk before a ref names it: the object file, its folder and the
 //! content of the ref's lock are synced together. A torn object that a crash left under the same id is
 //! replaced; gix would keep it. The store is single-threaded on purpose: where two threads use a cold object
-//! database, gix may report to one of them that an object is missing. Implements K37, K42 (objects).
+//! database, gix may report to one of them that an object is missing ([`bulk`] opens a second one). Implements K37,
+//! K42 (objects).
 
 use super::binary::GitStore;
 use super::bulk;
@@ -27,9 +28,9 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The size of the cache of delta bases while many commits are read; the default of 64
-/// slots misses on most of them.
-const DELTA_BASE_CACHE: &str = "core.deltaBaseCacheLimit=96m";
+/// The size of the cache of delta bases while many commits are read, in bytes; the default of 64 slots misses on
+/// most of them.
+pub(super) const DELTA_BASES: usize = 96 << 20;
 
 /// How a store is opened.
 #[derive(Debug, Clone)]
@@ -113,7 +114,8 @@ pub(crate) fn git_store(
 /// Opens with gix, refusing a repository of another owner as Git does.
 pub(crate) fn open_repo(git_dir: &Path, options: &Options) -> Result<gix::Repository, StoreError> {
     let base = if options.isolated { gix::open::Options::isolated() } else { gix::open::Options::default() };
-    let with = base.bail_if_untrusted(true).config_overrides([DELTA_BASE_CACHE]);
+    let delta_bases = format!("core.deltaBaseCacheLimit={DELTA_BASES}");
+    let with = base.bail_if_untrusted(true).config_overrides([delta_bases]);
     gix::open_opts(git_dir, with).map_err(gix_error("open the repository"))
 }
 
@@ -167,19 +169,7 @@ impl GixStore {
     }
 
     fn read_raw(&self, id: ObjectId, want: Kind) -> Result<Vec<u8>, StoreError> {
-        let gix_id = to_gix(id)?;
-        let mut buffer = Vec::new();
-        // Looks twice, because a first miss may only mean that a pack was being replaced.
-        for _ in 0..2 {
-            let found = gix::objs::Find::try_find(&self.repo.objects, &gix_id, &mut buffer)
-                .map_err(|error| StoreError::Object { id, cause: error.to_string() })?;
-            match found.map(|data| data.kind) {
-                Some(kind) if kind == want => return Ok(buffer),
-                Some(kind) => return Err(StoreError::Object { id, cause: format!("it is a {kind}") }),
-                None => {}
-            }
-        }
-        Err(StoreError::Object { id, cause: "it is missing".to_owned() })
+        read_raw(&self.repo.objects, id, want)
     }
 
     /// Writes a loose object, replacing a torn one. A durable store syncs it before the next ref moves, not
@@ -217,6 +207,11 @@ impl GixStore {
         commit::parse(id, &raw).map_err(|cause| StoreError::Object { id, cause: cause.to_owned() })
     }
 
+    fn read_commits(&self, ids: &[ObjectId], visit: impl FnMut(usize, Result<Commit, StoreError>)) {
+        let hash = self.repo.object_hash();
+        bulk::read_commits(&self.objects_dir, hash, ids, |id| self.parse_commit(id), visit);
+    }
+
     fn reads_back(&self, id: &gix::hash::oid, kind: Kind, data: &[u8]) -> bool {
         let mut buffer = Vec::new();
         match self.loose.try_find(id, &mut buffer) {
@@ -224,6 +219,28 @@ impl GixStore {
             Ok(None) | Err(_) => false,
         }
     }
+}
+
+/// Reads an object of this kind with this object database.
+pub(super) fn read_raw(
+    objects: &impl gix::objs::Find,
+    id: ObjectId,
+    want: Kind,
+) -> Result<Vec<u8>, StoreError> {
+    let gix_id = to_gix(id)?;
+    let mut buffer = Vec::new();
+    // Looks twice, because a first miss may only mean that a pack was being replaced.
+    for _ in 0..2 {
+        let found = objects
+            .try_find(&gix_id, &mut buffer)
+            .map_err(|error| StoreError::Object { id, cause: error.to_string() })?;
+        match found.map(|data| data.kind) {
+            Some(kind) if kind == want => return Ok(buffer),
+            Some(kind) => return Err(StoreError::Object { id, cause: format!("it is a {kind}") }),
+            None => {}
+        }
+    }
+    Err(StoreError::Object { id, cause: "it is missing".to_owned() })
 }
 
 fn policy(repo: &gix::Repository, options: &Options) -> Policy {
@@ -253,11 +270,9 @@ impl Store for GixStore {
         let scan = self.scan_all(prefix)?;
         let mut heads = Heads::from_unreadable(scan.unreadable);
         let ids: Vec<ObjectId> = scan.refs.iter().map(|(_, id)| *id).collect();
-        let mut read: Vec<Option<Result<Commit, StoreError>>> = ids.iter().map(|_| None).collect();
-        for at in bulk::pack_order(&self.objects_dir, self.repo.object_hash(), &ids) {
-            read[at] = Some(self.parse_commit(ids[at]));
-        }
-        for ((name, id), read) in scan.refs.into_iter().zip(read) {
+        let mut commits: Vec<Option<Result<Commit, StoreError>>> = ids.iter().map(|_| None).collect();
+        self.read_commits(&ids, |at, read| commits[at] = Some(read));
+        for ((name, id), read) in scan.refs.into_iter().zip(commits) {
             heads.push(name, read.unwrap_or_else(|| self.parse_commit(id)));
         }
         Ok(heads)
@@ -270,11 +285,11 @@ impl Store for GixStore {
         }
         let ids: Vec<ObjectId> = scan.refs.iter().map(|(_, id)| *id).collect();
         let mut names: Vec<Option<RefName>> = scan.refs.into_iter().map(|(name, _)| Some(name)).collect();
-        for at in bulk::pack_order(&self.objects_dir, self.repo.object_hash(), &ids) {
+        self.read_commits(&ids, |at, read| {
             if let Some(name) = names[at].take() {
-                visit(name, self.parse_commit(ids[at]));
+                visit(name, read);
             }
-        }
+        });
         Ok(())
     }
 

@@ -9,7 +9,8 @@ use aynig::store::gix_store::{GixStore, Options};
 use aynig::store::locks::{self, RefLock};
 use aynig::store::memory::{Failure, MemoryStore};
 use aynig::store::swap::{compare_and_swap, create_ref, delete_ref, put_ref};
-use aynig::store::{Expected, NewCommit, RefName, Signature, Store, StoreError, Swap};
+use aynig::store::{Commit, Expected, NewCommit, RefName, Signature, Store, StoreError, Swap};
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -776,12 +777,14 @@ fn commits_are_read_as_git_shows_them() {
 
 #[test]
 fn many_heads_are_read_in_one_go() {
+    // So many that a second thread reads, too.
+    const COUNT: usize = 5_000;
     World::each(&[How::Gix, How::GixSha256, How::Git, How::GitReftable], |w| {
         let repo = w.repo();
         let mut input = String::new();
-        for i in 0..500 {
+        for i in 0..COUNT {
             input += &format!(
-                "commit refs/heads/b{i:03}\ncommitter A <a@b> {} +0000\ndata 12\nnumber {i:04}\n\n",
+                "commit refs/heads/b{i:04}\ncommitter A <a@b> {} +0000\ndata 12\nnumber {i:04}\n\n",
                 1000 + i
             );
         }
@@ -794,21 +797,37 @@ fn many_heads_are_read_in_one_go() {
                 repo.git(&["repack", "-adfq"]);
                 repo.git(&["pack-refs", "--all"]);
                 w.swap(
-                    &RefName::branch("b007"),
-                    Expected::At(w.store.tip(&RefName::branch("b007")).unwrap().unwrap()),
-                    w.commit(&[w.store.tip(&RefName::branch("b007")).unwrap().unwrap()]),
+                    &RefName::branch("b0007"),
+                    Expected::At(w.store.tip(&RefName::branch("b0007")).unwrap().unwrap()),
+                    w.commit(&[w.store.tip(&RefName::branch("b0007")).unwrap().unwrap()]),
                 )
                 .unwrap();
             }
             let heads = w.store.read_heads("refs/heads/").unwrap();
-            assert_eq!((heads.heads.len(), heads.failed.len()), (500, 0), "{:?}", w.how);
+            assert_eq!((heads.heads.len(), heads.failed.len()), (COUNT, 0), "{:?}", w.how);
             for (i, (name, commit)) in heads.heads.iter().enumerate() {
-                assert_eq!(name.to_string(), format!("b{i:03}"));
+                assert_eq!(name.to_string(), format!("b{i:04}"));
                 if i != 7 {
                     assert_eq!(commit.committed, Some(1000 + i as i64));
                 }
             }
+            let mut seen = HashMap::new();
+            let mut visit = |name: RefName, read: Result<Commit, StoreError>| {
+                *seen.entry((name, read.unwrap().id)).or_insert(0) += 1;
+            };
+            w.store.visit_heads("refs/heads/", &mut visit).unwrap();
+            let read: HashMap<_, _> = heads.heads.into_iter().map(|(name, c)| ((name, c.id), 1)).collect();
+            assert_eq!(seen, read, "{:?}: each once", w.how);
         }
+        // One that can't be read hides no other.
+        let broken = w.store.tip(&RefName::branch("b0007")).unwrap().unwrap().to_string();
+        let object = repo.git_dir().join("objects").join(&broken[..2]).join(&broken[2..]);
+        let aside = object.with_extension("aside");
+        std::fs::rename(&object, &aside).unwrap();
+        let heads = w.another().read_heads("refs/heads/").unwrap();
+        let failed: Vec<_> = heads.failed.iter().map(|(name, _)| name.to_string()).collect();
+        assert_eq!((heads.heads.len(), failed), (COUNT - 1, vec!["b0007".to_owned()]), "{:?}", w.how);
+        std::fs::rename(&aside, &object).unwrap();
     });
 }
 
