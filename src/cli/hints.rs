@@ -24,9 +24,9 @@ pub struct Addressed {
     pub word: String,
     /// The remote that the branch is of, as a shell word; `None` for a branch of this repository.
     remote: Option<String>,
+    /// The prefix of the branch's name among the refs of this repository.
+    prefix: String,
     branch: RefName,
-    /// The ref of this repository that holds the branch's head, as a shell word.
-    pub here: String,
 }
 
 impl Addressed {
@@ -34,15 +34,18 @@ impl Addressed {
     pub fn new(branch: &RefName, remote: Option<&str>) -> Self {
         let remote = remote.filter(|name| *name != ".");
         let prefix = remote.map(tracking).unwrap_or_default();
-        let here = shell_word(&[prefix.as_bytes(), branch.short()].concat());
         let remote = remote.map(|name| shell_word(name.as_bytes()));
         Self {
             shown: escape(branch.short()),
             word: branch_word(branch.short()),
             remote,
+            prefix,
             branch: branch.clone(),
-            here,
         }
+    }
+    /// Returns the ref of this repository that holds the branch's head, as a shell word.
+    pub fn here(&self) -> String {
+        shell_word(&[self.prefix.as_bytes(), self.branch.short()].concat())
     }
     /// Addresses a report's branch, in the repository or remote where it was evaluated.
     pub fn of(report: &Report) -> Self {

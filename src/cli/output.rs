@@ -116,38 +116,76 @@ pub fn written(result: io::Result<()>) -> bool {
     }
 }
 
-/// Results that wait to be written together; `None` where each is written as it comes.
-static HELD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
+/// Text that waits to be written together; `None` where each line is written as it comes.
+static HELD: Mutex<Option<Held>> = Mutex::new(None);
 
-/// Results that wait are written once they have so many bytes.
+/// Text that waits is written once there are so many bytes for one of the streams.
 const HELD_MAX: usize = 1 << 15;
 
-/// Has [`line()`] collect results and write many at a time, for as long as the value lives. What goes to
-/// standard error is still written after the results before it.
+#[derive(Default)]
+struct Held {
+    results: Vec<u8>,
+    /// Empty where both streams are one file: then notes wait among the results, in the order of their coming.
+    notes: Vec<u8>,
+    one_file: bool,
+}
+
+impl Held {
+    fn write(&mut self) {
+        if !self.results.is_empty() {
+            offer_raw(&self.results);
+        }
+        if !self.notes.is_empty() {
+            write_error(&self.notes);
+        }
+        self.results.clear();
+        self.notes.clear();
+    }
+}
+
+/// Has [`line()`] and [`note()`] collect their texts and write many at a time, for as long as the value lives. Of two
+/// streams that are one file, such as a terminal, the order of all lines stays.
 pub struct Together;
 
 impl Together {
-    /// Begins to collect results.
+    /// Begins to collect texts.
     pub fn begin() -> Self {
-        *held() = Some(Vec::new());
+        *held() = Some(Held { one_file: is_one_file(), ..Held::default() });
         Self
     }
 }
 
 impl Drop for Together {
     fn drop(&mut self) {
-        write_held();
-        *held() = None;
+        if let Some(mut held) = held().take() {
+            held.write();
+        }
     }
 }
 
-fn held() -> MutexGuard<'static, Option<Vec<u8>>> {
+fn held() -> MutexGuard<'static, Option<Held>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn write_held() {
-    if let Some(bytes) = held().as_mut().map(std::mem::take).filter(|bytes| !bytes.is_empty()) {
-        offer_raw(&bytes);
+/// Has text wait, as it will be shown; false where it is to be written at once.
+fn hold(shown: &str, is_result: bool) -> bool {
+    let mut held = held();
+    let Some(held) = held.as_mut() else { return false };
+    let stream = if is_result || held.one_file { &mut held.results } else { &mut held.notes };
+    stream.extend_from_slice(shown.as_bytes());
+    if stream.len() >= HELD_MAX {
+        held.write();
+    }
+    true
+}
+
+/// True where standard output and standard error are known to be the same file, terminal or pipe.
+fn is_one_file() -> bool {
+    use nix::sys::stat::fstat;
+    let place = |found: nix::Result<nix::sys::stat::FileStat>| found.map(|stat| (stat.st_dev, stat.st_ino));
+    match (place(fstat(io::stdout())), place(fstat(io::stderr()))) {
+        (Ok(out), Ok(err)) => out == err,
+        (Err(_), _) | (_, Err(_)) => false,
     }
 }
 
@@ -155,14 +193,8 @@ fn write_held() {
 pub fn line(text: &str) {
     let text = format!("{text}\n");
     let text = said(&text);
-    let len = held().as_mut().map(|held| {
-        held.extend_from_slice(text.as_bytes());
-        held.len()
-    });
-    match len {
-        None => drop(offer_raw(text.as_bytes())),
-        Some(len) if len >= HELD_MAX => write_held(),
-        Some(_) => {}
+    if !hold(&text, true) {
+        offer_raw(text.as_bytes());
     }
 }
 
@@ -253,9 +285,15 @@ pub fn error(text: &str) {
         }
         return;
     }
-    write_held();
+    let text = said(text);
+    if !hold(&text, false) {
+        write_error(text.as_bytes());
+    }
+}
+
+fn write_error(bytes: &[u8]) {
     let mut err = io::stderr().lock();
-    let _ = err.write_all(said(text).as_bytes()).and_then(|()| err.flush());
+    let _ = err.write_all(bytes).and_then(|()| err.flush());
 }
 
 /// Writes one line to standard error.

@@ -201,7 +201,7 @@ fn refusal_hint(refusal: &Refusal, at: &Addressed) -> Option<String> {
             Some(format!("hint: git config --global --add {key} {onto}"))
         }
         Refusal::NoCommandsRef(_) => Some("hint: git aynig trust --ref <branch>".to_owned()),
-        Refusal::Unsigned => Some(format!("hint: git verify-commit {}", at.here)),
+        Refusal::Unsigned => Some(format!("hint: git verify-commit {}", at.here())),
         Refusal::SignedElsewhere { .. } => Some(format!("hint: {}", at.set("<state>"))),
         Refusal::NoSandbox { .. } => Some("hint: git config --global aynig.sandbox off".to_owned()),
         Refusal::CannotSign(_) => Some("hint: git config --get-regexp '^(gpg|user)\\.'".to_owned()),
@@ -293,7 +293,7 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             format!("'{}' is not delivered: {}", escape(name.as_bytes()), escape(why.as_bytes()))
         }
         Note::NotInRef(path, home) => {
-            let take = format!("git checkout {} -- {}", at.here, shell_word(format!(".aynig/{path}").as_bytes()));
+            let take = format!("git checkout {} -- {}", at.here(), shell_word(format!(".aynig/{path}").as_bytes()));
             let hint = at.commit(home, &take, path.trim_start_matches("command/"));
             let from = home.shown();
             format!("the branch has .aynig/{path}, but commands come from {from}, which has not\n{hint}")
