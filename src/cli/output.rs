@@ -94,7 +94,7 @@ fn said(text: &str) -> Cow<'_, str> {
 }
 
 /// The first error that kept results from being written, other than a reader that went away: a full or a
-/// broken disk.
+/// broken disk. Notes that are collected with results for one file count as results.
 static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
 
 /// Returns why results could not be written, though their reader was there.
@@ -119,7 +119,7 @@ pub fn written(result: io::Result<()>) -> bool {
 /// Text that waits to be written together; `None` where each line is written as it comes.
 static HELD: Mutex<Option<Held>> = Mutex::new(None);
 
-/// Text that waits is written once there are so many bytes for one of the streams.
+/// Text that waits is written once one of the streams has so many bytes.
 const HELD_MAX: usize = 1 << 15;
 
 #[derive(Default)]
@@ -143,14 +143,16 @@ impl Held {
     }
 }
 
-/// Has [`line()`] and [`note()`] collect their texts and write many at a time, for as long as the value lives. Of two
-/// streams that are one file, such as a terminal, the order of all lines stays.
+/// Has [`line()`] and [`error()`] collect their texts and write many at a time, for as long as the value lives. Where
+/// both streams are one file, such as a terminal, the order of all lines stays; of two files each keeps its own.
+/// [`raw`], [`offer`] and [`Lines`] don't wait for what is collected.
 pub struct Together;
 
 impl Together {
     /// Begins to collect texts.
     pub fn begin() -> Self {
-        *held() = Some(Held { one_file: is_one_file(), ..Held::default() });
+        let before = held().replace(Held { one_file: is_one_file(), ..Held::default() });
+        before.into_iter().for_each(|mut held| held.write());
         Self
     }
 }

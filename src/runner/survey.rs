@@ -186,12 +186,12 @@ impl<'a> Survey<'a> {
         self.runner.store.visit_heads("refs/heads/", &mut |name, read| {
             if wanted.contains(&name) {
                 let tip = read.map(Tip::from).map_err(RunnerError::Store);
-                judged.push(tip.and_then(|tip| self.judge(&name, tip)));
+                let status = tip.and_then(|tip| self.judge(&name, tip));
+                judged.push((name, status));
             }
         })?;
-        let mut judged = judged.into_iter().collect::<Result<Vec<_>, _>>()?;
-        judged.sort_unstable_by(|a, b| a.branch.cmp(&b.branch));
-        Ok(judged)
+        judged.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        judged.into_iter().map(|(_, status)| status).collect()
     }
 
     /// Returns how one branch stands; `None` where it does not exist.

@@ -399,8 +399,8 @@ pub trait Store: Send {
         Ok(heads)
     }
 
-    /// Hands each ref under a prefix to `visit`, with its newest commit, in the order in which they are read
-    /// fastest. No commit is kept that the caller does not want.
+    /// Hands each ref under a prefix to `visit`, with its newest commit, as they are read fastest: in no order that
+    /// a caller may rely on. `visit` is called by the caller's thread, and few commits wait for it.
     fn visit_heads(&self, prefix: &str, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let found = self.read_heads(prefix)?;
         found.heads.into_iter().for_each(|(name, commit)| visit(name, Ok(commit)));

@@ -265,6 +265,7 @@ impl Runner<'_> {
                 found.push(branch);
             }
         })?;
+        found.sort_unstable();
         Ok(found)
     }
 }

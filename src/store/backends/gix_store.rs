@@ -7,7 +7,7 @@
 //! A durable store has a written commit on disk before a ref names it: the object file, its folder and the
 //! content of the ref's lock are synced together. A torn object that a crash left under the same id is
 //! replaced; gix would keep it. The store is single-threaded on purpose: where two threads use a cold object
-//! database, gix may report to one of them that an object is missing ([`bulk`] opens a second one). Implements K37,
+//! database, gix may report to one of them that an object is missing (the second thread of [`bulk`] has one of its own). Implements K37,
 //! K42 (objects).
 
 use super::binary::GitStore;
@@ -208,8 +208,10 @@ impl GixStore {
     }
 
     fn read_commits(&self, ids: &[ObjectId], visit: impl FnMut(usize, Result<Commit, StoreError>)) {
-        let hash = self.repo.object_hash();
-        bulk::read_commits(&self.objects_dir, hash, ids, |id| self.parse_commit(id), visit);
+        let (dir, hash) = (&self.objects_dir, self.repo.object_hash());
+        let multi_pack_index = self.repo.objects.store_ref().use_multi_pack_index();
+        let open = || bulk::open_again(dir, hash, multi_pack_index);
+        bulk::read_commits(&bulk::pack_order(dir, hash, ids), ids, open, |id| self.parse_commit(id), visit);
     }
 
     fn reads_back(&self, id: &gix::hash::oid, kind: Kind, data: &[u8]) -> bool {

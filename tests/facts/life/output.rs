@@ -5,7 +5,7 @@
 use crate::support::life::{Life, Running, eventually, lives};
 use nix::sys::signal::Signal;
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::Stdio;
 
 const NEXT: &str = "echo 'SET_STATE {\"state\":\"next\"}'";
@@ -157,4 +157,40 @@ fn a_command_has_an_empty_input_and_no_terminal() {
     life.tick(&["work"]).expect(0);
     assert_eq!((life.said("input"), life.said("tty")), (String::new(), String::new()));
     assert_eq!(life.said("sid").trim(), life.said("pid").trim());
+}
+
+/// K36: what one look tells of many branches is written together, each hint after its branch's line where both
+/// streams are one file, and whole where they are two.
+#[test]
+fn what_a_look_tells_of_many_branches_keeps_its_order() {
+    let life = Life::new(&[]);
+    let commit = life.event("unusable/0000", "../x", "");
+    let mut refs = life.repo.command("git");
+    let mut git = refs.args(["update-ref", "--stdin"]).stdin(Stdio::piped()).spawn().unwrap();
+    let creates: String = (1..600).map(|n| format!("create refs/heads/unusable/{n:04} {commit}\n")).collect();
+    git.stdin.take().unwrap().write_all(creates.as_bytes()).unwrap();
+    assert!(git.wait().unwrap().success());
+    let (lines, hints): (Vec<_>, Vec<_>) = (0..600)
+        .map(|n| {
+            let line = format!("unusable/{n:04}: state '../x' is not usable: ");
+            (line, format!("hint: git aynig set-state <state> -b unusable/{n:04}"))
+        })
+        .unzip();
+
+    let one = life.shared().join("one");
+    let file = fs::File::create(&one).unwrap();
+    let mut tick = life.aynig(&["tick"]);
+    assert!(tick.stdout(file.try_clone().unwrap()).stderr(file).status().unwrap().success());
+    let told = fs::read_to_string(one).unwrap();
+    let told: Vec<&str> = told.lines().collect();
+    assert_eq!(told.len(), 1200);
+    for (n, two) in told.chunks(2).enumerate() {
+        assert!(two[0].starts_with(&lines[n]) && two[1] == hints[n], "{n}: {two:?}");
+    }
+
+    let tick = life.tick(&[]).expect(0);
+    assert!(tick.stdout.len() > 32 << 10, "more than is written at once");
+    let told: Vec<&str> = tick.stdout.lines().collect();
+    assert!(told.len() == 600 && told.iter().zip(&lines).all(|(told, line)| told.starts_with(line)));
+    assert_eq!(tick.stderr.lines().collect::<Vec<_>>(), hints);
 }
