@@ -22,7 +22,7 @@ A commit whose trailers say `dwp-state: <state>` is answered by the executable `
 (or `.aynig/roles/<role>/command/<state>` for a runner with that role).
 
 - It runs in a worktree of its own, at the commit that asked. Files that it leaves become part of the outcome.
-- It is told by its environment: `BODY` (the commit's body), `COMMIT_HASH`, each trailer in upper case
+- It is told by its environment: `BODY` (the commit's body), `COMMIT_HASH`, each `dwp-*` trailer in upper case
   (`dwp-ticket: 7` is `DWP_TICKET=7`), `AYNIG_BRANCH`, `AYNIG_RUN_ID`, `AYNIG_DIR` (this folder, read-only).
 - It says what comes next on its standard output, and exits 0:
   `SET_STATE {"state":"review","subject":"build: ready","body":"...","trailers":["dwp-ticket: 7"]}`

@@ -179,6 +179,11 @@ fn sections(text: &str) -> Roff {
                     roff.control("TP", []);
                     roff.text([bold(term)]);
                     roff.text([roman(text.trim_start())]);
+                    // A text that goes on stands below its own beginning.
+                    let column = " ".repeat(line.len() - text.trim_start().len());
+                    while let Some(more) = lines.next_if(|next| next.starts_with(&column)) {
+                        roff.text([roman(more.trim_start())]);
+                    }
                 }
                 None => prose(&mut roff, row, &mut rows),
             },
