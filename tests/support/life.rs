@@ -13,6 +13,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -30,6 +31,8 @@ pub struct Life {
 #[derive(Debug)]
 pub struct Done {
     pub code: Option<i32>,
+    /// The signal that ended it, where it did not exit.
+    pub signal: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
@@ -306,6 +309,7 @@ pub fn tree_of(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 pub fn done(output: Output) -> Done {
     Done {
         code: output.status.code(),
+        signal: output.status.signal(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
