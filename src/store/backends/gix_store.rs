@@ -7,7 +7,7 @@
 //! A durable store has a written commit on disk before a ref names it: the object file, its folder and the
 //! content of the ref's lock are synced together. A torn object that a crash left under the same id is
 //! replaced; gix would keep it. The store is single-threaded on purpose: where two threads use a cold object
-//! database, gix may report to one of them that an object is missing (the second thread of [`bulk`] has one of its own). Implements K37,
+//! database, gix may report to one of them that an object is missing (the second thread of `bulk` has one of its own). Implements K37,
 //! K42 (objects).
 
 use super::binary::GitStore;
