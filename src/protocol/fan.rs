@@ -3,7 +3,7 @@
 //! Meanwhile the branch itself is in state `fanned` and names its attempts, each with the trigger that the
 //! attempt began with. An attempt names its branch and its own number. Implements K61 (messages).
 
-use super::dialect::{Dialect, HOP, RECOVERY_ID, STATE};
+use super::dialect::{Dialect, HOP, ORIGIN_STATE, RECOVERY_ID, STATE};
 use super::event::Event;
 use super::id::ObjectId;
 use super::message::{Message, Trailer, is_managed_key};
@@ -87,6 +87,7 @@ pub fn chosen(head: &Event, branch: &[u8], id: &str) -> Message {
     let dialect = head.dialect;
     let mut trailers: Vec<Trailer> =
         head.state_name().map(|s| dialect.trailer(STATE, s)).into_iter().collect();
+    trailers.extend(head.text(ORIGIN_STATE).map(|origin| dialect.trailer(ORIGIN_STATE, origin)));
     trailers.push(dialect.trailer(RECOVERY_ID, id));
     trailers.extend(Some(head.hop()).filter(|hop| *hop > 0).map(|hop| dialect.trailer(HOP, hop)));
     let ours = |key: &str| is_managed_key(key) || [OF, NUMBER, CHOSEN].contains(&key);

@@ -58,9 +58,10 @@ impl Message {
         // A message is a C string to Git: nothing after a NUL exists for it.
         let text = raw.split(|b| *b == 0).next().unwrap_or_default();
         let text = skip_blank_lines(text);
+        let end = trailers::scissors(text);
         let (subject, body_at) = subject(text);
-        let (block, trailers) = trailers::read(text);
-        let body = body(text, body_at, block);
+        let (block, trailers) = trailers::read(text, end);
+        let body = body(text, body_at, block, end);
         Message { subject, body, trailers }
     }
 
@@ -145,9 +146,8 @@ fn subject(text: &[u8]) -> (Vec<u8>, usize) {
     (subject, at)
 }
 
-/// Returns the text from `start` to where the text ends for Git, without the trailer block.
-fn body(text: &[u8], start: usize, block: Range<usize>) -> Vec<u8> {
-    let end = trailers::scissors(text);
+/// Returns the text from `start` to `end`, where the text ends for Git, without the trailer block.
+fn body(text: &[u8], start: usize, block: Range<usize>, end: usize) -> Vec<u8> {
     if block.is_empty() {
         return trim_blank_lines(text.get(start..end).unwrap_or_default()).to_vec();
     }

@@ -116,6 +116,11 @@ pub fn steers(c: char) -> bool {
 
 fn escape_keeping(raw: &[u8], keep: fn(char) -> bool) -> String {
     let mut safe = String::with_capacity(raw.len());
+    // Nearly every name is of such characters alone, and none of them is escaped.
+    if let (true, Ok(plain)) = (raw.iter().all(|b| matches!(b, b' '..=b'~')), std::str::from_utf8(raw)) {
+        safe.push_str(plain);
+        return safe;
+    }
     for chunk in raw.utf8_chunks() {
         for c in chunk.valid().chars() {
             if keep(c) || !steers(c) {

@@ -6,6 +6,7 @@
 //! scan).
 
 use super::report::{Note, Refusal};
+use super::resolve::about;
 use super::settings::CommandsFrom;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::id::ObjectId;
@@ -16,7 +17,7 @@ use crate::store::{Commit, RefName, StoreError};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-type Hints = HashMap<(Option<ObjectId>, StateName), Option<Note>>;
+type Hints = HashMap<Option<ObjectId>, HashMap<StateName, Option<Note>>>;
 
 /// What one look found so far.
 pub(super) struct Lookups<'a> {
@@ -105,12 +106,12 @@ impl<'a> Lookups<'a> {
     /// Returns the hint to a command that exists where it does not count (K13), or to states with nearly this
     /// name.
     pub(super) fn hint(&self, tip: &Tip, state: &StateName) -> Result<Option<Note>, RunnerError> {
-        let key = (self.tree_of(tip.commit.tree)?, state.clone());
-        if let Some(known) = self.hints.borrow().get(&key) {
-            return Ok(known.clone());
+        let tree = self.tree_of(tip.commit.tree)?;
+        if let Some(known) = self.hints.borrow().get(&tree).and_then(|states| states.get(state)) {
+            return Ok(about(tip, known.clone()));
         }
-        let hint = self.runner.command_elsewhere(tip, state)?;
-        self.hints.borrow_mut().insert(key, hint.clone());
-        Ok(hint)
+        let hint = self.runner.hint_for(tip.commit.tree, state)?;
+        self.hints.borrow_mut().entry(tree).or_default().insert(state.clone(), hint.clone());
+        Ok(about(tip, hint))
     }
 }

@@ -151,9 +151,14 @@ impl Runner<'_> {
         tip: &Tip,
         state: &StateName,
     ) -> Result<Option<Note>, RunnerError> {
+        Ok(about(tip, self.hint_for(tip.commit.tree, state)?))
+    }
+
+    /// Returns the same for any head of this state with this tree; [`about`] makes it the hint for one head.
+    pub(super) fn hint_for(&self, tree: ObjectId, state: &StateName) -> Result<Option<Note>, RunnerError> {
         let path = format!("command/{state}");
         if let CommandsFrom::Ref(_) = &self.settings.commands_from
-            && let Some(tree) = command_tree::find(&*self.store, tip.commit.tree)?
+            && let Some(tree) = command_tree::find(&*self.store, tree)?
             && command_tree::lookup(&*self.store, tree, self.settings.role_filter(), state)?
                 != Lookup::Missing
         {
@@ -164,11 +169,7 @@ impl Runner<'_> {
         {
             return Ok(Some(Note::NotCommitted(path, self.home())));
         }
-        let mut alike = self.alike(state, tip.commit.tree)?;
-        // The state that the ended run answered is no slip for what its command declared: 'drafted' is the
-        // outcome of 'draft'.
-        let origin = tip.event.as_ref().and_then(Event::origin_state);
-        alike.retain(|name| origin.as_ref().is_none_or(|origin| origin.as_str() != name));
+        let alike = self.alike(state, tree)?;
         Ok((!alike.is_empty()).then(|| Note::NearlyAState(state.clone(), alike)))
     }
 
@@ -192,4 +193,13 @@ impl Runner<'_> {
         let near = nearest(state.as_str(), ours.map(|(state, _)| state.as_str()));
         Ok(near.into_iter().map(str::to_owned).collect())
     }
+}
+
+/// Returns what is left of a hint for this head: the state that its ended run answered is no slip for what the command
+/// declared, as 'drafted' is the outcome of 'draft'.
+pub(super) fn about(tip: &Tip, hint: Option<Note>) -> Option<Note> {
+    let Some(Note::NearlyAState(state, mut alike)) = hint else { return hint };
+    let origin = tip.event.as_ref().and_then(Event::origin_state);
+    alike.retain(|name| origin.as_ref().is_none_or(|origin| origin.as_str() != name));
+    (!alike.is_empty()).then_some(Note::NearlyAState(state, alike))
 }

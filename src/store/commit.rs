@@ -13,18 +13,15 @@ use crate::store::{Commit, NewCommit, Signature, StoreError};
 
 /// Parses the bytes of a commit; the error says what is wrong with them.
 pub(crate) fn parse(id: ObjectId, raw: &[u8]) -> Result<Commit, &'static str> {
-    let (header, message) = match raw.windows(2).position(|w| w == b"\n\n") {
-        Some(at) => (&raw[..at], &raw[at + 2..]),
-        None => (raw, &raw[raw.len()..]),
-    };
-    let mut lines = header.split(|b| *b == b'\n');
-    let tree = lines.next().and_then(|l| l.strip_prefix(b"tree ")).ok_or("it has no tree line")?;
+    let mut rest = raw;
+    let tree = cut_line(&mut rest).strip_prefix(b"tree ").ok_or("it has no tree line")?;
     let tree = ObjectId::from_hex(tree).map_err(|_| "its tree line holds no object id")?;
-    let mut commit = Commit { id, tree, parents: Vec::new(), committed: None, message: message.to_vec() };
+    let mut commit = Commit { id, tree, parents: Vec::new(), committed: None, message: Vec::new() };
     let mut in_parents = true;
     let mut committer = None;
     let mut encoding = None;
-    for line in lines {
+    // The header ends at an empty line, and where the commit ends.
+    while let line @ [_, ..] = cut_line(&mut rest) {
         // Git reads parents only in one block right after the tree.
         if let (true, Some(hex)) = (in_parents, line.strip_prefix(b"parent ")) {
             commit.parents.push(ObjectId::from_hex(hex).map_err(|_| "a parent line holds no object id")?);
@@ -38,10 +35,19 @@ pub(crate) fn parse(id: ObjectId, raw: &[u8]) -> Result<Commit, &'static str> {
         }
     }
     commit.committed = committer.and_then(seconds);
-    if let Some(label) = encoding {
-        commit.message = to_utf8(label, commit.message);
-    }
+    commit.message = match encoding {
+        Some(label) => to_utf8(label, rest.to_vec()),
+        None => rest.to_vec(),
+    };
     Ok(commit)
+}
+
+/// Takes the first line from a text and returns it without its line feed; empty where the text is.
+fn cut_line<'a>(text: &mut &'a [u8]) -> &'a [u8] {
+    let end = text.iter().position(|b| *b == b'\n').unwrap_or(text.len());
+    let line = &text[..end];
+    *text = text.get(end + 1..).unwrap_or_default();
+    line
 }
 
 /// Returns the seconds of `Name <mail> 1700000000 +0000`, whatever the zone; `None` where they are no number.

@@ -71,9 +71,8 @@ pub(super) fn scissors(text: &[u8]) -> usize {
     lines(text).take_while(|line| *line != SCISSORS).map(<[u8]>::len).sum()
 }
 
-/// Where the ignored rest of the text begins: comments, empty lines, `Conflicts:` lists.
-fn log_end(text: &[u8]) -> usize {
-    let end = scissors(text);
+/// Where the ignored rest of the text before `end` begins: comments, empty lines, `Conflicts:` lists.
+fn log_end(text: &[u8], end: usize) -> usize {
     let mut ignored_from = None;
     let mut in_conflicts = false;
     let mut at = 0;
@@ -143,8 +142,8 @@ impl Paragraph {
 }
 
 /// Returns the bytes of the trailer block; empty, at the end of what Git looks at, when there is none.
-fn block(text: &[u8]) -> Range<usize> {
-    let end = log_end(text);
+fn block(text: &[u8], end: usize) -> Range<usize> {
+    let end = log_end(text, end);
     let mut last: Option<Paragraph> = None;
     let mut next = Paragraph::default();
     let mut in_title = true;
@@ -171,9 +170,9 @@ fn block(text: &[u8]) -> Range<usize> {
     }
 }
 
-/// Returns the trailer block's bytes and its trailers.
-pub(super) fn read(text: &[u8]) -> (Range<usize>, Vec<Trailer>) {
-    let block = block(text);
+/// Returns the trailer block's bytes and its trailers; `end` is where [`scissors`] says that the text ends.
+pub(super) fn read(text: &[u8], end: usize) -> (Range<usize>, Vec<Trailer>) {
+    let block = block(text, end);
     let mut trailers = Vec::new();
     let mut at = block.start;
     let mut open: Option<Open> = None;

@@ -54,6 +54,30 @@ fn a_state_that_a_command_comes_to_is_not_taken_for_its_own() {
     world.aynig(&dir, &["tick", "other"]).expect(0);
     let said = world.aynig(&dir, &["status", "other"]).expect(0);
     assert!(said.out.contains("did you mean 'draft'?"), "{}", said.out);
+    // And so is a person's, whichever branch a look at all of them comes to first.
+    for by_hand in ["a", "z"] {
+        world.aynig(&dir, &["set-state", "drafted", "-b", by_hand]).expect(0);
+    }
+    let all = world.aynig(&dir, &["run"]).expect(0).err;
+    let asked: Vec<_> = all.lines().filter(|line| line.contains("'drafted': did you mean")).collect();
+    assert_eq!(asked.len(), 2, "{all}");
+    assert!(asked.iter().all(|line| !line.starts_with("work")), "{all}");
+}
+
+/// K6, K61: a choice goes on with what a command said, which is no slip there either.
+#[test]
+fn a_state_that_was_chosen_is_not_taken_for_its_commands() {
+    let world = World::any();
+    let dir = repo(&world, &[("draft", "echo 'SET_STATE {\"state\":\"drafted\"}'")]);
+    world.aynig(&dir, &["set-state", "draft", "-b", "work"]).expect(0);
+    world.aynig(&dir, &["fan", "work", "-n", "2"]).expect(0);
+    world.aynig(&dir, &["run"]).expect(0);
+    let mut all = String::new();
+    for args in [&["choose", "work-2"][..], &["run"], &["status"]] {
+        let said = world.aynig(&dir, args).expect(0);
+        all += &(said.out + &said.err);
+    }
+    assert!(all.contains("drafted") && !all.contains("did you mean"), "{all}");
 }
 
 /// K1, K6, K38, K39
