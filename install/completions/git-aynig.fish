@@ -50,7 +50,7 @@ complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "approve" -d 'An
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "reject" -d 'Answer a question with no'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "pause" -d 'Hold all branches, or some: nothing is started on them; --stop ends what runs'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "resume" -d 'Have what was paused go on'
-complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "land" -d 'Land branches on another, checked'
+complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "land" -d 'Land branches on another, once the check that its .aynig/land names has passed'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "fan" -d 'Have several branches answer one trigger'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "choose" -d 'Choose one of the attempts that were begun'
 complete -c git-aynig -n "__fish_git_aynig_needs_command" -f -a "compare" -d 'Show attempts side by side'

@@ -1608,7 +1608,7 @@ _git-aynig_commands() {
 'reject:Answer a question with no' \
 'pause:Hold all branches, or some\: nothing is started on them; --stop ends what runs' \
 'resume:Have what was paused go on' \
-'land:Land branches on another, checked' \
+'land:Land branches on another, once the check that its .aynig/land names has passed' \
 'fan:Have several branches answer one trigger' \
 'choose:Choose one of the attempts that were begun' \
 'compare:Show attempts side by side' \

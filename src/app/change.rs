@@ -16,6 +16,7 @@ use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::MessageId;
 use crate::protocol::name::{STALLED, StateName};
+use crate::protocol::waits;
 use crate::runner::change::{ChangeError, Inside, Written};
 use crate::runner::settings::Settings;
 use crate::runner::{Runner, Silent, Tip};
@@ -53,8 +54,12 @@ pub fn declaration(
         "" => format!("chore: set {state}"),
         subject => subject.to_owned(),
     };
-    let trailers = trailers.iter().map(|t| parse_trailer(t)).collect::<Result<_, _>>();
+    let trailers = trailers.iter().map(|t| parse_trailer(t)).collect::<Result<Vec<_>, _>>();
     let trailers = trailers.map_err(|why| Misuse::Trailer(why.to_string()))?;
+    if let Some((trailer, want)) = trailers.iter().find_map(|one| Some((one, waits::wanted(one)?))) {
+        let value = String::from_utf8_lossy(&trailer.value);
+        return Err(Misuse::Trailer(format!("'{}: {value}' can't be read: want {want}", trailer.key)).into());
+    }
     let body = body.trim_matches('\n').to_owned();
     let declaration = Declaration {
         state,

@@ -205,6 +205,8 @@ pub enum Misuse {
         id: String,
         /// Why.
         why: String,
+        /// The verb that lists such ids, where the id is to be one that exists.
+        listing: Option<&'static str>,
     },
     /// An argument about a flow can't be read, and why.
     #[error("{0}")]

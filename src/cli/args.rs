@@ -120,7 +120,7 @@ pub enum Verb {
     /// Have what was paused go on
     #[command(long_about = manual::RESUME, after_long_help = manual::RESUME_MORE)]
     Resume(Deferred<Resume>),
-    /// Land branches on another, checked
+    /// Land branches on another, once the check that its .aynig/land names has passed
     #[command(long_about = manual::LAND, after_long_help = manual::LAND_MORE)]
     Land(Deferred<Land>),
     /// Have several branches answer one trigger

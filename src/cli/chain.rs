@@ -48,9 +48,9 @@ impl Audience for Onlooker {
         if silent && report.notes.is_empty() && report.recovered.is_empty() {
             return;
         }
-        render::print(report, true, false, false);
+        let text = render::text(report, true);
+        render::print(report, &text, false);
         if let Some(mut log) = self.log.as_ref() {
-            let text = render::text(report, true);
             let lines: Vec<String> = text.line.into_iter().chain(text.notes).collect();
             // In one write, since other processes append to the log, too.
             let _ = log.write_all(output::dated(&lines.join("\n")).as_bytes());
@@ -58,7 +58,7 @@ impl Audience for Onlooker {
     }
 
     fn recovered(&self, report: &Report) {
-        render::print(report, false, false, false);
+        render::print(report, &render::text(report, false), false);
     }
 }
 

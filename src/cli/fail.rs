@@ -164,6 +164,7 @@ fn mended(error: &AppError) -> Vec<String> {
         AppError::Misuse(Misuse::NoSource) => Some("git aynig trust --ref <branch>".to_owned()),
         AppError::Misuse(Misuse::StalledOutside) => Some("git aynig set-state --emit blocked".to_owned()),
         AppError::Misuse(Misuse::Working) => Some("git aynig set-working".to_owned()),
+        AppError::Misuse(Misuse::Id { listing, .. }) => listing.map(|verb| format!("git aynig {verb}")),
         AppError::Unasked(remote) | AppError::NoBranch { unasked: Some(remote), .. } => {
             Some(hints::same_with_remote(remote))
         }
@@ -188,7 +189,6 @@ fn mended(error: &AppError) -> Vec<String> {
             | Misuse::Trailer(_)
             | Misuse::Message(_)
             | Misuse::Kind { .. }
-            | Misuse::Id { .. }
             | Misuse::Flow(_)
             | Misuse::Commit(_)
             | Misuse::Branch(_)

@@ -45,6 +45,7 @@ pub(super) fn full(name: &RefName) -> String {
 }
 
 /// A report as text: a line about its branch, and what to print to standard error.
+#[derive(Hash)]
 pub struct Text {
     /// The result; `None` where there is nothing to say.
     pub line: Option<String>,
@@ -378,18 +379,19 @@ fn unforwarded(why: &Unforwarded) -> String {
     }
 }
 
-/// Prints a report.
-pub fn print(report: &Report, named: bool, as_json: bool, quiet: bool) {
-    if as_json {
-        let at = Addressed::of(report);
-        let notes = report.notes.iter().filter_map(|n| note(&at, n)).collect();
-        let code = exit::code(Exit::of_report(report, named));
-        output::line(&output::json(&TickLine::new(report, code, notes)));
-        return;
-    }
-    let text = text(report, named);
-    if let Some(line) = text.line {
-        output::line(&line);
+/// Prints a report as one JSON object. Where the user asked for the branch by name, the exit code that it states is
+/// another.
+pub fn json(report: &Report, named: bool) {
+    let at = Addressed::of(report);
+    let notes = report.notes.iter().filter_map(|n| note(&at, n)).collect();
+    let code = exit::code(Exit::of_report(report, named));
+    output::line(&output::json(&TickLine::new(report, code, notes)));
+}
+
+/// Prints the text of a report; with `quiet`, warnings and hints only where it failed.
+pub fn print(report: &Report, text: &Text, quiet: bool) {
+    if let Some(line) = &text.line {
+        output::line(line);
     }
     let failed = matches!(report.verdict, Verdict::Failed(_));
     if !quiet || failed {

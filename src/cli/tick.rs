@@ -16,8 +16,9 @@ use crate::runner::{Observer, Progress};
 use crate::store::RefName;
 use crate::supervisor::background::leave_caller;
 use crate::supervisor::interrupt::Interrupt;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 
@@ -63,8 +64,9 @@ pub fn tick(global: &Global, args: Tick) -> Result<i32, Failure> {
     }
     let (session, settings) = prepare(session, json, &ticking.flags)?;
     let interrupt = Interrupt::by_signals()?;
+    let said = Mutex::default();
     let speaker =
-        |settings: &Settings, selection: &Selection| Speaker::new(global, json, settings, selection);
+        |settings: &Settings, selection: &Selection| Speaker::new(global, json, settings, selection, &said);
     Ok(exit::code(dispatch::tick(session, &settings, &ticking, args.chain, &interrupt, speaker)?))
 }
 
@@ -81,8 +83,9 @@ pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
     let json = args.ticking.json;
     let ticking = args.ticking.meant();
     let (session, settings) = prepare(global.open()?, json, &ticking.flags)?;
+    let said = Mutex::default();
     let speaker =
-        |settings: &Settings, selection: &Selection| Speaker::new(global, json, settings, selection);
+        |settings: &Settings, selection: &Selection| Speaker::new(global, json, settings, selection, &said);
     Ok(exit::code(dispatch::run(session, settings, &ticking, every, &interrupt, speaker)?))
 }
 
@@ -116,8 +119,34 @@ fn prepare(session: Session, json: bool, flags: &Flags) -> Result<(Session, Sett
     Ok((session, settings))
 }
 
+/// What was last said of each branch, as a digest: the same again is no news.
+#[derive(Default)]
+struct Said {
+    /// In the look before this one; branches that are gone since then are forgotten with it.
+    before: HashMap<RefName, u64>,
+    /// In this look.
+    now: HashMap<RefName, u64>,
+}
+
+impl Said {
+    /// Begins another look.
+    fn begin(&mut self) {
+        self.before = std::mem::take(&mut self.now);
+    }
+
+    fn knows(&self, branch: &RefName) -> bool {
+        self.now.contains_key(branch) || self.before.contains_key(branch)
+    }
+
+    /// Notes what is said of a branch; false where that was the last that was said of it, too.
+    fn is_news(&mut self, branch: &RefName, digest: u64) -> bool {
+        let last = self.now.insert(branch.clone(), digest);
+        last.or_else(|| self.before.get(branch).copied()) != Some(digest)
+    }
+}
+
 /// Prints the reports of one look at the branches.
-struct Speaker {
+struct Speaker<'a> {
     display: Display,
     selection: Selection,
     json: bool,
@@ -127,12 +156,18 @@ struct Speaker {
     /// What kept a branch from being claimed, as it was reported: a further branch with the same text gets a
     /// short line at most.
     told: Mutex<HashSet<String>>,
-    /// The branches that were reported before: that nothing more is to be done on one of them is no news.
-    said: Mutex<HashSet<RefName>>,
+    said: &'a Mutex<Said>,
 }
 
-impl Speaker {
-    fn new(global: &Global, json: bool, settings: &Settings, selection: &Selection) -> Self {
+impl<'a> Speaker<'a> {
+    fn new(
+        global: &Global,
+        json: bool,
+        settings: &Settings,
+        selection: &Selection,
+        said: &'a Mutex<Said>,
+    ) -> Self {
+        said.lock().unwrap_or_else(PoisonError::into_inner).begin();
         // Where several commands may print at once, each line says which branch it is of.
         let several = selection.named.len() != 1 && settings.jobs.get() > 1;
         Self {
@@ -142,7 +177,7 @@ impl Speaker {
             quiet: global.quiet,
             verbose: global.verbose > 0,
             told: Mutex::default(),
-            said: Mutex::default(),
+            said,
         }
     }
 
@@ -150,35 +185,43 @@ impl Speaker {
     fn is_told(&self, report: &Report) -> bool {
         let Verdict::Failed(error) = &report.verdict else { return false };
         let told = self.told.lock().map(|mut told| !told.insert(with_causes(error)));
-        told.unwrap_or(false) && report.claimed.is_none() && report.notes.is_empty() && !self.json
+        told.unwrap_or(false) && report.claimed.is_none() && report.notes.is_empty()
     }
 }
 
-impl Observer for Speaker {
+impl Observer for Speaker<'_> {
     fn told(&self, branch: &RefName, progress: Progress<'_>) {
         self.display.told(branch, progress);
     }
 }
 
-impl Audience for Speaker {
+impl Audience for Speaker<'_> {
     fn reported(&self, report: &Report) {
         self.display.clear();
         let named =
             self.selection.names(&report.branch) || self.selection.current_branch == CurrentBranch::Only;
-        let idle = matches!(report.verdict, Verdict::Idle(Idle::NoState | Idle::NoCommand { .. }));
-        let first = self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(report.branch.clone());
-        let said = (named && (first || !idle))
-            || !(idle || matches!(report.verdict, Verdict::Skipped(Skip::Interrupted)))
-            || !report.notes.is_empty()
-            || !report.recovered.is_empty();
-        if self.is_told(report) {
-            if named {
-                output::note(&format!("error: {}: the same", escape(report.branch.short())));
-            }
-        } else if said || self.json || (self.verbose && first) {
-            // In JSON, `named` decides the exit code that the object states, and only a branch's name in the
-            // call may do that.
-            render::print(report, named || (self.verbose && !self.json), self.json, self.quiet);
+        if self.json {
+            return render::json(report, named);
+        }
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_worth_a_line =
+            if matches!(report.verdict, Verdict::Idle(Idle::NoState | Idle::NoCommand { .. })) {
+                // That nothing more is to be done is no news, either.
+                (named || self.verbose) && !said.knows(&report.branch)
+            } else {
+                !matches!(report.verdict, Verdict::Skipped(Skip::Interrupted))
+            };
+        let is_told = is_worth_a_line || !report.notes.is_empty() || !report.recovered.is_empty();
+        let text = is_told.then(|| render::text(report, named || self.verbose));
+        let digest = BuildHasherDefault::<DefaultHasher>::default().hash_one(&text);
+        // Each pass of 'run' looks at all branches, and finds most as the pass before did.
+        let is_news = said.is_news(&report.branch, digest);
+        drop(said);
+        let Some(text) = text.filter(|_| is_news) else { return };
+        if !self.is_told(report) {
+            render::print(report, &text, self.quiet);
+        } else if named {
+            output::note(&format!("error: {}: the same", escape(report.branch.short())));
         }
     }
 

@@ -4,6 +4,7 @@
 //! dialect `aynig` these trailers have the same names and mean the same. Implements K51, K52 (reading).
 
 use super::event::Event;
+use super::message::Trailer;
 use super::name::StateName;
 
 /// The trailer of the moment before which a head is not dispatched.
@@ -134,6 +135,20 @@ impl After {
     }
 }
 
+/// Returns what the value of such a trailer has to be, where it can't be read; `None` for any other trailer. A user
+/// hears it before the head is written that nothing would be done about.
+pub fn wanted(trailer: &Trailer) -> Option<&'static str> {
+    let value = &trailer.value;
+    match &*trailer.key {
+        NOT_BEFORE => {
+            let read = std::str::from_utf8(value).ok().and_then(parse_time);
+            read.is_none().then_some("a moment as 2026-01-31T12:00:00Z, or seconds since 1970")
+        }
+        AFTER => read_want(value).is_none().then_some("<branch>=<state>"),
+        _ => None,
+    }
+}
+
 fn read_want(raw: &[u8]) -> Option<Want> {
     // The name of a branch may have a `=`, the name of a state may not.
     let at = raw.iter().rposition(|b| *b == b'=')?;
@@ -146,7 +161,7 @@ fn read_want(raw: &[u8]) -> Option<Want> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::message::{Message, Trailer};
+    use crate::protocol::message::Message;
     use proptest::prelude::*;
 
     fn event(trailers: &[(&str, &str)]) -> Event {

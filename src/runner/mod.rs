@@ -183,11 +183,14 @@ pub enum RunnerError {
         #[source]
         source: std::io::Error,
     },
-    /// The program of `aynig.exec`, which starts every command, is not on this machine: nothing was claimed.
-    #[error("cannot start '{program}', which 'aynig.exec' names: no such program is found")]
+    /// The program of `aynig.exec`, which starts every command, or what that needs, is not on this machine: nothing
+    /// was claimed.
+    #[error("cannot start '{program}', which 'aynig.exec' names: {why}")]
     NoWrapper {
         /// The program, as the configuration names it.
         program: String,
+        /// Why it can't be started.
+        why: String,
     },
     /// `git aynig uninstall` is removing what git-aynig keeps in this repository: nothing was claimed.
     #[error("cannot take a worktree for '{branch}': 'git aynig uninstall' is at work")]

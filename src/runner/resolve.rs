@@ -123,12 +123,12 @@ impl Runner<'_> {
         why.filter(|why| self.settings.exec.is_empty() || !why.is_of_machine())
     }
 
-    /// Returns the error for a program of `aynig.exec` that is certainly missing, so that no command could be
-    /// started; `None` where it may exist, or none is set.
+    /// Returns the error for a program of `aynig.exec` that certainly can't be started, and so no command could be;
+    /// `None` where it may be, or none is set.
     pub(super) fn no_wrapper(&self) -> Option<RunnerError> {
         let program = self.settings.exec.first()?;
-        let missing = command_start::is_missing(program, self.search_path());
-        missing.then(|| RunnerError::NoWrapper { program: program.clone() })
+        let why = command_start::unstartable(program, self.search_path())?;
+        Some(RunnerError::NoWrapper { program: program.clone(), why })
     }
 
     /// Returns the `PATH` in which programs are looked for.

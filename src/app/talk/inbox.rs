@@ -102,7 +102,7 @@ pub fn take(
     branch: Option<&OsStr>,
     typed: &str,
 ) -> Result<(RefName, Waiting), AppError> {
-    let id = id(typed)?;
+    let id = id(typed, Some("inbox"))?;
     let inside = change.inside.as_ref().ok_or_else(|| change.talked(TalkError::Outside))?;
     let branch = branch.map(|arg| change.session.branch(arg)).transpose()?;
     if let Some(branch) = branch.filter(|branch| *branch != inside.branch) {

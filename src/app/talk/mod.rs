@@ -69,9 +69,10 @@ pub fn kind(text: &str) -> Result<Kind, AppError> {
     Kind::new(text).map_err(|why| Misuse::Kind { kind: text.to_owned(), why: why.to_string() }.into())
 }
 
-/// Reads an id as it was typed.
-pub fn id(text: &str) -> Result<MessageId, AppError> {
-    MessageId::parse(text).map_err(|why| Misuse::Id { id: text.to_owned(), why: why.to_string() }.into())
+/// Reads an id as it was typed; `listing` is the verb that lists such ids, where the id is to be one that exists.
+pub fn id(text: &str, listing: Option<&'static str>) -> Result<MessageId, AppError> {
+    MessageId::parse(text)
+        .map_err(|why| Misuse::Id { id: text.to_owned(), why: why.to_string(), listing }.into())
 }
 
 /// Reads trailers as they were typed.

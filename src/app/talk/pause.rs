@@ -173,7 +173,9 @@ impl Which {
         match (ids.is_empty(), all) {
             (true, true) => Ok(Self::All),
             (true, false) => Ok(Self::Own),
-            (false, _) => Ok(Self::These(ids.iter().map(|typed| id(typed)).collect::<Result<_, _>>()?)),
+            (false, _) => {
+                Ok(Self::These(ids.iter().map(|typed| id(typed, Some("status"))).collect::<Result<_, _>>()?))
+            }
         }
     }
 }

@@ -37,7 +37,7 @@ pub fn sending(change: &Change<'_>, typed: &Typed<'_>) -> Result<Sending, AppErr
     }
     Ok(Sending {
         kind: kind(typed.kind)?,
-        id: typed.id.map(id).transpose()?,
+        id: typed.id.map(|typed| id(typed, None)).transpose()?,
         text: text.to_owned(),
         trailers: trailers(typed.trailers)?,
         attach: typed.attach.map(|name| change.commit(name)).transpose()?,

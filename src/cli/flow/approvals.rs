@@ -55,7 +55,7 @@ fn decide(
     tick: bool,
     decision: &Decision<'_>,
 ) -> Result<i32, Failure> {
-    let approval = id(approval)?;
+    let approval = id(approval, Some("flow approvals"))?;
     changing(global, place, |change| {
         let (asked, sent) = resolve(change, approval, decision)?;
         let word = match decision {

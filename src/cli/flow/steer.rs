@@ -23,7 +23,7 @@ use crate::supervisor::interrupt::Interrupt;
 /// Runs `git aynig flow send`.
 pub fn send(global: &Global, args: &Say) -> Result<i32, Failure> {
     let text = change::text(&args.message, args.file.as_deref())?;
-    let id = args.id.as_deref().map(id).transpose()?;
+    let id = args.id.as_deref().map(|typed| id(typed, None)).transpose()?;
     let at = NodeName { flow: &args.flow, node: &args.node };
     changing(global, &args.place, |change| {
         let said = sent(change, at, &text, id)?;
@@ -34,7 +34,7 @@ pub fn send(global: &Global, args: &Say) -> Result<i32, Failure> {
 /// Runs `git aynig flow interrupt`.
 pub fn interrupt(global: &Global, args: &Say) -> Result<i32, Failure> {
     let text = change::text(&args.message, args.file.as_deref())?;
-    let id = args.id.as_deref().map(id).transpose()?;
+    let id = args.id.as_deref().map(|typed| id(typed, None)).transpose()?;
     let signals = Interrupt::by_signals()?;
     let at = NodeName { flow: &args.flow, node: &args.node };
     changing(global, &args.place, |change| {

@@ -12,8 +12,10 @@ use crate::store::Store;
 use nix::unistd::{AccessFlags, access};
 use std::ffi::OsStr;
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How many bytes of a file the system looks at.
 const HEAD: usize = 256;
@@ -191,21 +193,35 @@ fn words_of_env(argument: &[u8]) -> Option<Vec<&[u8]>> {
     Some(words.collect())
 }
 
-/// True where it is certain that no program of this name can be started; `path` is the `PATH` to search.
-pub(crate) fn is_missing(program: &str, path: Option<&OsStr>) -> bool {
-    is_found(program.as_bytes(), path) == Some(false)
+/// Returns why it is certain that no program of this name can be started here; `path` is the `PATH` to search.
+pub(crate) fn unstartable(program: &str, path: Option<&OsStr>) -> Option<String> {
+    let Some(file) = find(program.as_bytes(), path)? else {
+        return Some("no such program is found".to_owned());
+    };
+    let mut head = Vec::new();
+    // A file that can't be read may be a program all the same.
+    File::open(&file).ok()?.take(HEAD as u64).read_to_end(&mut head).ok()?;
+    let why = judge_head(&head, program, path)?;
+    why.is_of_machine().then(|| why.to_string())
 }
 
 /// True where a program of this name is on `path`; `None` where that depends on the worktree or on defaults.
 fn is_found(program: &[u8], path: Option<&OsStr>) -> Option<bool> {
+    find(program, path).map(|found| found.is_some())
+}
+
+/// Returns the file that a program's name leads to on `path`, `Some(None)` where there is none; `None` where that
+/// depends on the worktree or on defaults.
+fn find(program: &[u8], path: Option<&OsStr>) -> Option<Option<PathBuf>> {
     let name = Path::new(OsStr::from_bytes(program));
     if program.contains(&b'/') {
-        return name.is_absolute().then(|| is_program(name));
+        return name.is_absolute().then(|| is_program(name).then(|| name.to_owned()));
     }
     let folders: Vec<_> = std::env::split_paths(path?).collect();
-    let found = folders.iter().any(|folder| folder.is_absolute() && is_program(&folder.join(name)));
+    let mut files = folders.iter().filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
+    let found = files.find(|file| is_program(file));
     let knows_all = folders.iter().all(|folder| folder.is_absolute());
-    (found || knows_all).then_some(found)
+    (found.is_some() || knows_all).then_some(found)
 }
 
 fn is_program(path: &Path) -> bool {

@@ -27,6 +27,8 @@ fn an_approval_is_listed_and_resolved_once() {
         let status = life.run(&["status"]).expect(0).stdout;
         assert!(status.contains("; it asks 'may it?': git aynig answer"), "{status}");
         let id = asked["id"].as_str().unwrap();
+        let named = life.flow(&["approve", "ada"]).expect(129).stderr;
+        assert!(named.ends_with("\nhint: git aynig flow approvals\n"), "{named}");
         if verb == "modify" {
             life.flow(&["modify", id, "no object"]).expect(129);
         }

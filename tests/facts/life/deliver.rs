@@ -387,6 +387,25 @@ fn a_head_that_waits_for_an_hour_or_a_branch_is_not_dispatched_before() {
     life.event("two", "done", "");
     life.tick(&["after"]).expect(0);
     assert_eq!(life.state("after"), "done");
+    // A user is told before anything is written that would hold.
+    for (wait, want) in [
+        ("dwp-not-before: tomorrow", "want a moment as 2026-01-31T12:00:00Z, or seconds since 1970"),
+        ("dwp-not-before:", "want a moment"),
+        ("dwp-after: one", "want <branch>=<state>"),
+        ("dwp-after: one=a b", "want <branch>=<state>"),
+    ] {
+        for verb in [&["set-state", "build", "-b", "typed"][..], &["set-state", "build", "--emit"]] {
+            let said = life.run(&[verb, &["--trailer", wait]].concat()).expect(129).stderr;
+            assert!(
+                said.contains(&format!("'{}", wait.split_once(':').unwrap().0)) && said.contains(want),
+                "{said}"
+            );
+        }
+        assert_eq!(life.try_rev("typed"), None);
+    }
+    let moment = "dwp-not-before: 2099-01-01t00:00:00+01:00";
+    life.run(&["set-state", "build", "-b", "typed", "--trailer", moment, "--trailer", "dwp-after: a=b=done"])
+        .expect(0);
     // What is another branch's name is in no state: it holds, and stops nobody else.
     life.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/one"]);
     life.event("named", "build", "dwp-after: alias=done\n");

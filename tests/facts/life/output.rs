@@ -159,6 +159,49 @@ fn a_command_has_an_empty_input_and_no_terminal() {
     assert_eq!(life.said("sid").trim(), life.said("pid").trim());
 }
 
+/// K32, K50, K51: a pass that finds what the pass before found says nothing, and says it again once it is another.
+#[test]
+fn what_every_pass_finds_is_said_once() {
+    let life = Life::new(&[("build", "echo 'SET_STATE {\"state\":\"done\"}'"), ("bad", "exit 1")]);
+    for branch in ["held", "other"] {
+        life.event(branch, "build", "");
+    }
+    life.event("late", "build", "dwp-not-before: 2099-01-01T00:00:00Z\n");
+    life.event("odd", "../x", "");
+    life.event("fails", "bad", "");
+    life.run(&["pause", "held"]).expect(0);
+    let lines = |text: &str, of: &str| text.lines().filter(|line| line.starts_with(of)).count();
+    // Two passes: the first runs what can run.
+    let said = life.run(&["run"]).expect(1);
+    for branch in ["held: 'build' is not", "late: 'build' is not", "odd: state '../x'", "fails: bad stalled"]
+    {
+        assert_eq!(lines(&said.stdout, branch), 1, "{branch}: {said:?}");
+    }
+    assert_eq!(
+        (lines(&said.stdout, "other"), lines(&said.stderr, "hint: git aynig resume")),
+        (1, 1),
+        "{said:?}"
+    );
+    // A pass each second, until one has run what was not there when they began.
+    let every = life.start(&["run", "--every", "1s"]);
+    let ticked = |branch: &str| eventually(branch, || (life.state(branch) == "done").then_some(()));
+    for branch in ["new", "newer"] {
+        life.event(branch, "build", "");
+        ticked(branch);
+    }
+    life.event("odd", "../y", "");
+    life.event("newest", "build", "");
+    ticked("newest");
+    every.signal(Signal::SIGTERM);
+    let said = every.done();
+    for branch in ["held: ", "late: ", "odd: state '../x'", "odd: state '../y'", "newest: "] {
+        assert_eq!(lines(&said.stdout, branch), 1, "{branch}: {said:?}");
+    }
+    // For programs each pass is told in full.
+    let told = life.run(&["run", "--json"]).expect(0);
+    assert!(lines(&told.stdout, "{\"schema\":\"aynig.tick/1\"") > 2, "{told:?}");
+}
+
 /// K36: what one look tells of many branches is written together, each hint after its branch's line where both
 /// streams are one file, and whole where they are two.
 #[test]

@@ -579,8 +579,36 @@ fn a_program_of_aynig_exec_that_is_not_here_is_an_error() {
         let finding = found(&findings, "error", "commands", &text);
         assert_eq!(finding["hint"], "git config --show-origin --get-all aynig.exec");
     }
-    // One that is looked for in the slot can't be judged here.
-    for program in ["env A=1", "/bin/sh -c 'exec \"$@\"' sh", "tools/wrapper"] {
+    // A script is there for nothing without what its first line names.
+    let script = |name: &str, text: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        let path = rig.dir.parent().unwrap().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    for (first, why) in [
+        ("#!/no/such/shell", "its interpreter '/no/such/shell' is not here"),
+        ("#!/usr/bin/env no-such-shell", "env does not find 'no-such-shell' on PATH"),
+    ] {
+        let program = script("wrapper", &format!("{first}\nexec \"$@\"\n"));
+        rig.git(&["config", "--global", "aynig.exec", &program]);
+        found(
+            &rig.doctor(1),
+            "error",
+            "commands",
+            &format!("cannot start '{program}', which 'aynig.exec' names: {why}"),
+        );
+        rig.set("work", "ok");
+        let before = rig.git(&["rev-parse", "work"]);
+        let said = rig.aynig(&["tick", "work"]).expect(128).err;
+        assert!(said.contains(why), "{said}");
+        assert_eq!(rig.git(&["rev-parse", "work"]), before, "nothing is claimed");
+    }
+    rig.git(&["update-ref", "-d", "refs/heads/work"]);
+    // One that is looked for in the slot, or that a shell may take for a script, can't be judged here.
+    let bare = script("bare", "exec \"$@\"\n");
+    for program in [&*bare, "env A=1", "/bin/sh -c 'exec \"$@\"' sh", "tools/wrapper"] {
         rig.git(&["config", "--global", "aynig.exec", program]);
         rig.doctor(0);
     }

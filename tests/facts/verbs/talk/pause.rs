@@ -43,6 +43,9 @@ fn a_pause_says_whom_it_holds_and_is_its_makers() {
     assert_eq!(life.said_in("paused"), Vec::<String>::new());
     assert_eq!(life.run(&["resume"]).expect(0).stderr, "nothing of yours is paused\n");
     life.run(&["pause", ""]).expect(129);
+    // A pause is taken back by its id, which `status` lists.
+    let said = life.run(&["resume", "topic/*"]).expect(129).stderr;
+    assert!(said.ends_with("\nhint: git aynig status\n"), "{said}");
 }
 
 /// K50, K55: `status` lists what is paused, by whom, since when and why, with the command that takes it back, whoever asks.
