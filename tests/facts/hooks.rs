@@ -436,6 +436,46 @@ fn hooks_of_others_are_left_as_they_were() {
     assert_eq!(after.len(), before.len());
 }
 
+/// K41: a Git that was upgraded, or is an older one again, starts each hook once, and the user's own lines stay.
+#[test]
+fn an_installation_by_another_git_replaces_the_one_before() {
+    let life = Life::new(&STEPS);
+    let hooks = life.repo.git_dir().join("hooks");
+    std::fs::create_dir_all(&hooks).unwrap();
+    let script = |path: PathBuf, text: &str| {
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    let mine = "#!/bin/sh\necho mine >>\"$T/mine\"\n";
+    script(hooks.join("post-commit"), mine);
+    let (git, bin) = (which::which("git").unwrap(), life.path("bin"));
+    std::fs::create_dir(&bin).unwrap();
+    let installed_by = |version: &str| {
+        let says = format!(
+            "#!/bin/sh\nfor last; do :; done\ntest \"$last\" != version || {{ echo git version {version}; exit; }}\n\
+             exec {} \"$@\"\n",
+            git.display()
+        );
+        script(bin.join("git"), &says);
+        let mut call = life.aynig(&["hooks", "install"]);
+        call.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+        done(call.output().unwrap()).expect(0);
+        let included = life.repo.try_git(&["config", "--get-all", "include.path"]).status.success();
+        let blocks = ["post-commit", "post-merge"]
+            .map(|name| std::fs::read_to_string(hooks.join(name)).is_ok_and(|text| text.contains("aynig")));
+        (included, blocks)
+    };
+    for (version, is_configured) in [("2.47.3", false), ("2.54.0", true), ("2.54.0", true), ("2.53.9", false)]
+    {
+        assert_eq!(installed_by(version), (is_configured, [!is_configured; 2]), "{version}");
+        let text = std::fs::read_to_string(hooks.join("post-commit")).unwrap();
+        assert!(text.ends_with(mine.strip_prefix("#!/bin/sh\n").unwrap()), "{version}: {text}");
+        assert_eq!(life.repo.git_dir().join("aynig/hooks.gitconfig").exists(), is_configured, "{version}");
+    }
+    life.run(&["hooks", "uninstall"]).expect(0);
+    assert_eq!(std::fs::read_to_string(hooks.join("post-commit")).unwrap(), mine);
+}
+
 /// K41
 #[test]
 fn a_hooks_path_inside_is_used_and_one_outside_is_not() {

@@ -77,12 +77,21 @@ impl Hearing {
             };
             if !now.is_fetching {
                 now.is_fetching = true;
+                // Not while the lock is held: what is handed to a thread that can't be started is dropped here, and
+                // that takes the lock.
+                drop(now);
                 let (of, fetch) = (Fetching(Arc::clone(self)), fetch.clone());
-                std::thread::spawn(move || {
+                let fetching = move || {
                     let began = Instant::now();
                     let came = fetch();
                     of.0.now().last = Some(Heard { began, came });
-                });
+                };
+                if let Err(error) = std::thread::Builder::new().spawn(fetching) {
+                    let message = format!("cannot ask the remote: no thread can be started: {error}");
+                    return Err(Unanswered { cause: Cause::Later, message });
+                }
+                now = self.now();
+                continue;
             }
             now = self.ended.wait_timeout(now, left).unwrap_or_else(PoisonError::into_inner).0;
         }

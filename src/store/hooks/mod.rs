@@ -164,9 +164,17 @@ impl<'r> Hooks<'r> {
         // The configuration first, as another process may hold its lock: then this fails before any hook is
         // made.
         self.advertise(&marker)?;
+        // Another Git may have been here when the hooks were installed before. Of both kinds the wrong one would stay: a
+        // newer Git would start each hook twice, an older one none.
         if self.by_configuration()? {
             self.configure(program)?;
+            if self.is_inside() {
+                self.remove_blocks()?;
+            }
         } else {
+            if self.repo.common_dir.join(OURS).exists() {
+                self.unconfigure()?;
+            }
             for event in self.events() {
                 let path = self.dir.join(event.name());
                 if self.refusal(&path).is_none() && (path.exists() || self.is_inside()) {
@@ -179,20 +187,8 @@ impl<'r> Hooks<'r> {
 
     /// Removes every trace of an installation of either kind, and returns the files that were touched.
     pub(crate) fn uninstall(&self) -> Result<Vec<PathBuf>, StoreError> {
-        let mut touched = Vec::new();
-        let file = self.repo.common_dir.join(OURS);
-        if self.is_included()? {
-            self.config(&["--fixed-value", "--unset-all", INCLUDE, OURS])?;
-            touched.push(file.clone());
-        }
-        let _ = std::fs::remove_file(&file);
-        for event in HookEvent::ALL {
-            let path = self.dir.join(event.name());
-            match block::remove(&path)? {
-                Edit::Nothing => {}
-                Edit::Written | Edit::Removed => touched.push(path),
-            }
-        }
+        let mut touched: Vec<PathBuf> = self.unconfigure()?.into_iter().collect();
+        touched.extend(self.remove_blocks()?);
         let marker = self.repo.aynig_dir().join("hooks-installed");
         // After a crash the marker may announce a setting that was never made, so the setting is looked up.
         if is_our_doing(&marker) && self.config_value(OPTIONS)?.is_some() {
@@ -263,6 +259,30 @@ impl<'r> Hooks<'r> {
             self.config(&["--add", INCLUDE, OURS])?;
         }
         Ok(())
+    }
+
+    /// Takes our file of hooks out of the configuration, and removes it; returns the file if it was included.
+    fn unconfigure(&self) -> Result<Option<PathBuf>, StoreError> {
+        let file = self.repo.common_dir.join(OURS);
+        let is_included = self.is_included()?;
+        if is_included {
+            self.config(&["--fixed-value", "--unset-all", INCLUDE, OURS])?;
+        }
+        let _ = std::fs::remove_file(&file);
+        Ok(is_included.then_some(file))
+    }
+
+    /// Removes our block from each hook file, and returns the files that had one.
+    fn remove_blocks(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let mut touched = Vec::new();
+        for event in HookEvent::ALL {
+            let path = self.dir.join(event.name());
+            match block::remove(&path)? {
+                Edit::Nothing => {}
+                Edit::Written | Edit::Removed => touched.push(path),
+            }
+        }
+        Ok(touched)
     }
 
     fn by_configuration(&self) -> Result<bool, StoreError> {
