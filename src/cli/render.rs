@@ -45,7 +45,6 @@ pub(super) fn full(name: &RefName) -> String {
 }
 
 /// A report as text: a line about its branch, and what to print to standard error.
-#[derive(Hash)]
 pub struct Text {
     /// The result; `None` where there is nothing to say.
     pub line: Option<String>,

@@ -16,7 +16,7 @@ use crate::runner::{Observer, Progress};
 use crate::store::RefName;
 use crate::supervisor::background::leave_caller;
 use crate::supervisor::interrupt::Interrupt;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io::IsTerminal;
@@ -119,7 +119,7 @@ fn prepare(session: Session, json: bool, flags: &Flags) -> Result<(Session, Sett
     Ok((session, settings))
 }
 
-/// What was last said of each branch, as a digest: the same again is no news.
+/// What was last said of each branch, as a digest: the same of the same head again is no news.
 #[derive(Default)]
 struct Said {
     /// In the look before this one; branches that are gone since then are forgotten with it.
@@ -134,15 +134,26 @@ impl Said {
         self.before = std::mem::take(&mut self.now);
     }
 
-    fn knows(&self, branch: &RefName) -> bool {
-        self.now.contains_key(branch) || self.before.contains_key(branch)
-    }
-
     /// Notes what is said of a branch; false where that was the last that was said of it, too.
     fn is_news(&mut self, branch: &RefName, digest: u64) -> bool {
         let last = self.now.insert(branch.clone(), digest);
         last.or_else(|| self.before.get(branch).copied()) != Some(digest)
     }
+
+    /// Notes that a branch is still there, of which nothing is said now.
+    fn keep(&mut self, branch: &RefName) {
+        if !self.now.contains_key(branch) {
+            self.now.insert(branch.clone(), self.before.get(branch).copied().unwrap_or_default());
+        }
+    }
+}
+
+/// Returns what tells whether a report says anything new. Whatever is done about a branch moves its head, so that the
+/// same text of another head tells of something that happened again. How long a lease still lasts is no news.
+fn digest(report: &Report, text: &render::Text, is_told: bool) -> u64 {
+    let line = Some(&text.line).filter(|_| !matches!(report.verdict, Verdict::Leased { .. }));
+    let said = (report.head, is_told, line, &text.notes);
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(said)
 }
 
 /// Prints the reports of one look at the branches.
@@ -153,9 +164,9 @@ struct Speaker<'a> {
     quiet: bool,
     /// True where branches with nothing to do are reported, too.
     verbose: bool,
-    /// What kept a branch from being claimed, as it was reported: a further branch with the same text gets a
-    /// short line at most.
-    told: Mutex<HashSet<String>>,
+    /// What kept a branch from being claimed, and the first branch that it was reported of: any other gets a short
+    /// line at most.
+    told: Mutex<HashMap<String, RefName>>,
     said: &'a Mutex<Said>,
 }
 
@@ -181,11 +192,12 @@ impl<'a> Speaker<'a> {
         }
     }
 
-    /// True where the same failure, before any claim, was reported for another branch already.
+    /// True where the same failure, before any claim, was reported of another branch already.
     fn is_told(&self, report: &Report) -> bool {
         let Verdict::Failed(error) = &report.verdict else { return false };
-        let told = self.told.lock().map(|mut told| !told.insert(with_causes(error)));
-        told.unwrap_or(false) && report.claimed.is_none() && report.notes.is_empty()
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = told.entry(with_causes(error)).or_insert_with(|| report.branch.clone());
+        *first != report.branch && report.claimed.is_none() && report.notes.is_empty()
     }
 }
 
@@ -206,19 +218,21 @@ impl Audience for Speaker<'_> {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let is_worth_a_line =
             if matches!(report.verdict, Verdict::Idle(Idle::NoState | Idle::NoCommand { .. })) {
-                // That nothing more is to be done is no news, either.
-                (named || self.verbose) && !said.knows(&report.branch)
+                // That nothing more is to be done is no news in a look that did something.
+                (named || self.verbose) && !said.now.contains_key(&report.branch)
             } else {
                 !matches!(report.verdict, Verdict::Skipped(Skip::Interrupted))
             };
-        let is_told = is_worth_a_line || !report.notes.is_empty() || !report.recovered.is_empty();
-        let text = is_told.then(|| render::text(report, named || self.verbose));
-        let digest = BuildHasherDefault::<DefaultHasher>::default().hash_one(&text);
+        if !is_worth_a_line && report.notes.is_empty() && report.recovered.is_empty() {
+            return said.keep(&report.branch);
+        }
+        let (text, is_told) = (render::text(report, named || self.verbose), self.is_told(report));
         // Each pass of 'run' looks at all branches, and finds most as the pass before did.
-        let is_news = said.is_news(&report.branch, digest);
+        if !said.is_news(&report.branch, digest(report, &text, is_told)) {
+            return;
+        }
         drop(said);
-        let Some(text) = text.filter(|_| is_news) else { return };
-        if !self.is_told(report) {
+        if !is_told {
             render::print(report, &text, self.quiet);
         } else if named {
             output::note(&format!("error: {}: the same", escape(report.branch.short())));

@@ -87,7 +87,7 @@ pub fn chosen(head: &Event, branch: &[u8], id: &str) -> Message {
     let dialect = head.dialect;
     let mut trailers: Vec<Trailer> =
         head.state_name().map(|s| dialect.trailer(STATE, s)).into_iter().collect();
-    trailers.extend(head.text(ORIGIN_STATE).map(|origin| dialect.trailer(ORIGIN_STATE, origin)));
+    trailers.extend(head.origin_state().map(|origin| dialect.trailer(ORIGIN_STATE, origin)));
     trailers.push(dialect.trailer(RECOVERY_ID, id));
     trailers.extend(Some(head.hop()).filter(|hop| *hop > 0).map(|hop| dialect.trailer(HOP, hop)));
     let ours = |key: &str| is_managed_key(key) || [OF, NUMBER, CHOSEN].contains(&key);

@@ -27,6 +27,8 @@ use std::time::Duration;
 pub struct Report {
     /// The branch.
     pub branch: RefName,
+    /// The head that was judged last, where one was read. What is done about a branch moves it.
+    pub head: Option<ObjectId>,
     /// Leases of others that were recovered on the way: run id, `stalled` commit, attempt.
     pub recovered: Vec<Recovered>,
     /// The remote whose branch it is; `None`: this repository's.
@@ -401,6 +403,7 @@ impl Report {
     pub fn new(branch: &RefName) -> Self {
         Self {
             branch: branch.clone(),
+            head: None,
             recovered: Vec::new(),
             remote: None,
             claimed: None,

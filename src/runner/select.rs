@@ -259,14 +259,15 @@ impl<'a> Look<'a> {
     }
 
     fn judge(&self, branch: RefName, read: Result<Commit, StoreError>) -> Judged {
-        let (mut report, id) = (Report::new(&branch), read.as_ref().ok().map(|commit| commit.id));
+        let mut report = Report::new(&branch);
+        report.head = read.as_ref().ok().map(|commit| commit.id);
         let judged = match read.map(Tip::from) {
             Ok(tip) if tip.event.is_none() => return Judged::Nothing,
             Ok(tip) => self.settle(&branch, tip, &mut report),
             Err(error) => Err(RunnerError::Store(error)),
         };
         report.verdict = match judged {
-            Ok(None) => return Judged::Asks(Waiting { branch, tip: id, read: true }),
+            Ok(None) => return Judged::Asks(Waiting { branch, tip: report.head, read: true }),
             Ok(Some(verdict)) => verdict,
             Err(error) => Verdict::Failed(error),
         };

@@ -66,7 +66,9 @@ impl Runner<'_> {
             if self.interrupt.signal().is_some() {
                 return Ok(Verdict::Skipped(Skip::Interrupted));
             }
+            report.head = None;
             let Some(tip) = self.read_head(branch)? else { return Ok(Verdict::Skipped(Skip::Missing)) };
+            report.head = Some(tip.id());
             again = if judged.replace(tip.id()) == Some(tip.id()) { again + 1 } else { 0 };
             if again > SAME_HEAD_MAX {
                 return Ok(Verdict::LostRace);

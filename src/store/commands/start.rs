@@ -193,35 +193,44 @@ fn words_of_env(argument: &[u8]) -> Option<Vec<&[u8]>> {
     Some(words.collect())
 }
 
-/// Returns why it is certain that no program of this name can be started here; `path` is the `PATH` to search.
+/// Returns why it is certain that no program of this name can be started here; `path` is the `PATH` to search. `None`
+/// where that depends on the worktree or on defaults, too.
 pub(crate) fn unstartable(program: &str, path: Option<&OsStr>) -> Option<String> {
-    let Some(file) = find(program.as_bytes(), path)? else {
-        return Some("no such program is found".to_owned());
+    let name = Path::new(program);
+    let files: Vec<PathBuf> = match program.contains('/') {
+        true => vec![name.to_owned()],
+        false => std::env::split_paths(path?).map(|folder| folder.join(name)).collect(),
     };
+    if files.iter().any(|file| file.is_relative()) {
+        return None;
+    }
+    let mut why = None;
+    for file in files.iter().filter(|file| is_program(file)) {
+        // The system goes on with the next folder where one's file lacks its interpreter.
+        let lacks = lacks(file, program, path)?;
+        why.get_or_insert(lacks.to_string());
+    }
+    Some(why.unwrap_or_else(|| "no such program is found".to_owned()))
+}
+
+/// Returns what this machine lacks to start this file; `None` where nothing is known to be missing: a file that can't
+/// be read may be a program all the same.
+fn lacks(file: &Path, name: &str, path: Option<&OsStr>) -> Option<Unfit> {
     let mut head = Vec::new();
-    // A file that can't be read may be a program all the same.
-    File::open(&file).ok()?.take(HEAD as u64).read_to_end(&mut head).ok()?;
-    let why = judge_head(&head, program, path)?;
-    why.is_of_machine().then(|| why.to_string())
+    File::open(file).ok()?.take(HEAD as u64).read_to_end(&mut head).ok()?;
+    judge_head(&head, name, path).filter(Unfit::is_of_machine)
 }
 
 /// True where a program of this name is on `path`; `None` where that depends on the worktree or on defaults.
 fn is_found(program: &[u8], path: Option<&OsStr>) -> Option<bool> {
-    find(program, path).map(|found| found.is_some())
-}
-
-/// Returns the file that a program's name leads to on `path`, `Some(None)` where there is none; `None` where that
-/// depends on the worktree or on defaults.
-fn find(program: &[u8], path: Option<&OsStr>) -> Option<Option<PathBuf>> {
     let name = Path::new(OsStr::from_bytes(program));
     if program.contains(&b'/') {
-        return name.is_absolute().then(|| is_program(name).then(|| name.to_owned()));
+        return name.is_absolute().then(|| is_program(name));
     }
     let folders: Vec<_> = std::env::split_paths(path?).collect();
-    let mut files = folders.iter().filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
-    let found = files.find(|file| is_program(file));
+    let found = folders.iter().any(|folder| folder.is_absolute() && is_program(&folder.join(name)));
     let knows_all = folders.iter().all(|folder| folder.is_absolute());
-    (found.is_some() || knows_all).then_some(found)
+    (found || knows_all).then_some(found)
 }
 
 fn is_program(path: &Path) -> bool {
@@ -248,6 +257,30 @@ mod tests {
     fn judged(head: &str) -> Option<Unfit> {
         let head = &head.as_bytes()[..head.len().min(HEAD)];
         judge_head(head, "command/build", Some(OsStr::new("/usr/bin:/bin")))
+    }
+
+    /// E7: the system goes on along `PATH` where an interpreter is missing, and what lies in the worktree is not known.
+    #[test]
+    fn a_program_is_missing_where_no_folder_of_the_path_has_it_for_certain() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().unwrap();
+        let place = |folder: &str, text: &str| {
+            let dir = root.path().join(folder);
+            std::fs::create_dir_all(&dir).unwrap();
+            std::fs::write(dir.join("wrap"), text).unwrap();
+            std::fs::set_permissions(dir.join("wrap"), PermissionsExt::from_mode(0o755)).unwrap();
+            dir.to_str().unwrap().to_owned()
+        };
+        let (broken, good) = (place("broken", "#!/no/such/shell\n"), place("good", "#!/bin/sh\n"));
+        let why = |program: &str, path: &str| unstartable(program, Some(OsStr::new(path)));
+        let lacks = "its interpreter '/no/such/shell' is not here";
+        assert_eq!(why("wrap", &format!("{broken}:/nowhere")).as_deref(), Some(lacks));
+        assert_eq!(why(&format!("{broken}/wrap"), "").as_deref(), Some(lacks));
+        assert_eq!(why("wrap", "/nowhere").as_deref(), Some("no such program is found"));
+        for path in [&format!("{broken}:{good}"), &format!("bin:{broken}"), &format!("{good}:bin")] {
+            assert_eq!(why("wrap", path), None, "{path}");
+        }
+        assert_eq!((why("./wrap", &broken), unstartable("wrap", None)), (None, None));
     }
 
     /// K13

@@ -182,24 +182,77 @@ fn what_every_pass_finds_is_said_once() {
         (1, 1),
         "{said:?}"
     );
-    // A pass each second, until one has run what was not there when they began.
+    // A pass each second. The same of another head is something that happened again.
     let every = life.start(&["run", "--every", "1s"]);
-    let ticked = |branch: &str| eventually(branch, || (life.state(branch) == "done").then_some(()));
-    for branch in ["new", "newer"] {
+    let ticked = |branch: &str| {
         life.event(branch, "build", "");
-        ticked(branch);
+        eventually(branch, || (life.state(branch) == "done").then_some(()));
+    };
+    ticked("new");
+    for state in ["../y", "../y"] {
+        life.event("odd", state, "");
+        ticked("newer");
     }
-    life.event("odd", "../y", "");
-    life.event("newest", "build", "");
     ticked("newest");
     every.signal(Signal::SIGTERM);
     let said = every.done();
-    for branch in ["held: ", "late: ", "odd: state '../x'", "odd: state '../y'", "newest: "] {
-        assert_eq!(lines(&said.stdout, branch), 1, "{branch}: {said:?}");
+    let told = [
+        ("held: ", 1),
+        ("late: ", 1),
+        ("odd: state '../x'", 1),
+        ("odd: state '../y'", 2),
+        ("newer: ", 2),
+        ("newest: ", 1),
+    ];
+    for (line, times) in told {
+        assert_eq!(lines(&said.stdout, line), times, "{line}: {said:?}");
+    }
+    // By name too, also of a lease, whose end draws nearer with each pass.
+    life.event("leased", "foo", "");
+    life.run(&["set-working", "-b", "leased"]).expect(0);
+    life.event("idle", "foo", "");
+    let every = life.start(&["run", "--every", "1s", "leased", "idle", "ran"]);
+    ticked("ran");
+    life.event("idle", "zulu", "");
+    ticked("ran");
+    ticked("ran");
+    every.signal(Signal::SIGTERM);
+    let said = every.done();
+    let told = [
+        ("leased: leased by run", 1),
+        ("idle: nothing to do: state 'foo'", 1),
+        ("idle: nothing to do: state 'zulu'", 1),
+        ("ran: build -> done", 3),
+    ];
+    for (line, times) in told {
+        assert_eq!(lines(&said.stdout, line), times, "{line}: {said:?}");
     }
     // For programs each pass is told in full.
-    let told = life.run(&["run", "--json"]).expect(0);
-    assert!(lines(&told.stdout, "{\"schema\":\"aynig.tick/1\"") > 2, "{told:?}");
+    life.event("last", "build", "");
+    let said = life.run(&["run", "--json"]).expect(0).stdout;
+    let of_held = said.lines().filter(|line| line.contains("\"branch\":\"held\"")).count();
+    assert_eq!(of_held, 2, "{said}");
+}
+
+/// K36: what one failure that concerns several branches is told of each once, and of one that is left in full.
+#[test]
+fn a_failure_of_several_branches_is_told_of_the_one_that_is_left() {
+    let life = Life::new(&[("build", "true")]);
+    for branch in ["a", "b"] {
+        life.event(branch, "build", "");
+    }
+    life.config("aynig.exec", "/no/such/wrapper");
+    let said = life.shared().join("said");
+    let every = Running::saying(life.aynig(&["run", "--every", "1s"]), &said);
+    let heard = |branch: &str| {
+        let line = format!("error: {branch}: ");
+        eventually(branch, || fs::read_to_string(&said).unwrap().contains(&line).then_some(()));
+    };
+    heard("a");
+    life.event("a", "done", "");
+    heard("b");
+    every.signal(Signal::SIGTERM);
+    every.done();
 }
 
 /// K36: what one look tells of many branches is written together, each hint after its branch's line where both
