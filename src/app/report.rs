@@ -181,7 +181,7 @@ impl<'a> From<&'a Verdict> for TickResult<'a> {
                 commit: Shown(commit),
             },
             Verdict::WouldRecover => TickResult::WouldRecover,
-            Verdict::Ran(ran) => ran.into(),
+            Verdict::Ran(ran) => (&**ran).into(),
             Verdict::Failed(error) => TickResult::Failed { error: with_causes(error) },
         }
     }

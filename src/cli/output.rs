@@ -193,7 +193,7 @@ fn is_one_file() -> bool {
 
 /// Writes one line of result.
 pub fn line(text: &str) {
-    let text = format!("{text}\n");
+    let text = [text, "\n"].concat();
     let text = said(&text);
     if !hold(&text, true) {
         offer_raw(text.as_bytes());
@@ -300,7 +300,7 @@ fn write_error(bytes: &[u8]) {
 
 /// Writes one line to standard error.
 pub fn note(text: &str) {
-    error(&format!("{text}\n"));
+    error(&[text, "\n"].concat());
 }
 
 /// Writes bytes as they are, to standard error or standard output.

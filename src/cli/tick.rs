@@ -83,7 +83,7 @@ pub fn run(global: &Global, args: Run) -> Result<i32, Failure> {
     let json = args.ticking.json;
     let ticking = args.ticking.meant();
     let (session, settings) = prepare(global.open()?, json, &ticking.flags)?;
-    let said = Mutex::default();
+    let said = Mutex::new(Said { repeats: true, ..Said::default() });
     let speaker =
         |settings: &Settings, selection: &Selection| Speaker::new(global, json, settings, selection, &said);
     Ok(exit::code(dispatch::run(session, settings, &ticking, every, &interrupt, speaker)?))
@@ -126,6 +126,8 @@ struct Said {
     before: HashMap<RefName, u64>,
     /// In this look.
     now: HashMap<RefName, u64>,
+    /// True for 'run', which looks again and again; a tick says nothing twice.
+    repeats: bool,
 }
 
 impl Said {
@@ -135,12 +137,15 @@ impl Said {
     }
 
     /// Notes what is said of a branch; false where that was the last that was said of it, too.
-    fn is_news(&mut self, branch: &RefName, digest: u64) -> bool {
-        let last = self.now.insert(branch.clone(), digest);
-        last.or_else(|| self.before.get(branch).copied()) != Some(digest)
+    fn is_news(&mut self, branch: &RefName, digest: impl FnOnce() -> u64) -> bool {
+        if !self.repeats {
+            return true;
+        }
+        let digest = digest();
+        self.now.insert(branch.clone(), digest) != Some(digest)
     }
 
-    /// Notes that a branch is still there, of which nothing is said now.
+    /// Notes that a branch was looked at, whether anything is said of it or not: what was said last is kept.
     fn keep(&mut self, branch: &RefName) {
         if !self.now.contains_key(branch) {
             self.now.insert(branch.clone(), self.before.get(branch).copied().unwrap_or_default());
@@ -223,12 +228,15 @@ impl Audience for Speaker<'_> {
             } else {
                 !matches!(report.verdict, Verdict::Skipped(Skip::Interrupted))
             };
+        if said.repeats || named || self.verbose {
+            said.keep(&report.branch);
+        }
         if !is_worth_a_line && report.notes.is_empty() && report.recovered.is_empty() {
-            return said.keep(&report.branch);
+            return;
         }
         let (text, is_told) = (render::text(report, named || self.verbose), self.is_told(report));
         // Each pass of 'run' looks at all branches, and finds most as the pass before did.
-        if !said.is_news(&report.branch, digest(report, &text, is_told)) {
+        if !said.is_news(&report.branch, || digest(report, &text, is_told)) {
             return;
         }
         drop(said);

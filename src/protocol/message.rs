@@ -56,7 +56,7 @@ impl Message {
     /// Reads the raw bytes of a commit's message (K1). Total, linear, never fails.
     pub fn parse(raw: &[u8]) -> Message {
         // A message is a C string to Git: nothing after a NUL exists for it.
-        let text = raw.split(|b| *b == 0).next().unwrap_or_default();
+        let text = if raw.contains(&0) { raw.split(|b| *b == 0).next().unwrap_or_default() } else { raw };
         let text = skip_blank_lines(text);
         let end = trailers::scissors(text);
         let (subject, body_at) = subject(text);

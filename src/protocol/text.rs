@@ -3,6 +3,7 @@
 //! Whatever a commit, a log or a command says may hold escape sequences for the terminal, or characters
 //! that reorder a line. They are shown as what they are. Implements K36.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Returns the text with every control and direction character escaped, line feeds included.
@@ -42,7 +43,10 @@ pub fn shell_word(raw: &[u8]) -> String {
     if safe.as_bytes() != raw && !raw.ends_with(b"\n") {
         return format!("\"$(printf '{}')\"", printf_format(raw));
     }
-    shlex::try_quote(&safe).map_or_else(|_| safe.clone(), |quoted| quoted.into_owned())
+    match shlex::try_quote(&safe) {
+        Ok(Cow::Owned(quoted)) => quoted,
+        Ok(Cow::Borrowed(_)) | Err(_) => safe,
+    }
 }
 
 /// Returns the format that `printf` prints as these bytes; between single quotes it means nothing to a shell.

@@ -11,11 +11,12 @@ use super::settings::CommandsFrom;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::id::ObjectId;
 use crate::protocol::landing::LAND;
-use crate::protocol::name::StateName;
+use crate::protocol::name::{RESERVED, StateName};
 use crate::store::command_tree::{self, Lookup};
 use crate::store::{Commit, RefName, StoreError};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 type Hints = HashMap<Option<ObjectId>, HashMap<StateName, Option<Note>>>;
 
@@ -28,6 +29,8 @@ pub(super) struct Lookups<'a> {
     absent: Option<RefName>,
     trees: RefCell<HashMap<ObjectId, Option<ObjectId>>>,
     found: RefCell<HashMap<ObjectId, HashMap<StateName, Lookup>>>,
+    /// The states with a command in an `.aynig` tree, each with the role that it is of.
+    listed: RefCell<HashMap<ObjectId, Vec<(String, Option<String>)>>>,
     hints: RefCell<Hints>,
 }
 
@@ -51,6 +54,7 @@ impl<'a> Lookups<'a> {
             absent,
             trees: RefCell::default(),
             found: RefCell::default(),
+            listed: RefCell::default(),
             hints: RefCell::default(),
         })
     }
@@ -110,8 +114,22 @@ impl<'a> Lookups<'a> {
         if let Some(known) = self.hints.borrow().get(&tree).and_then(|states| states.get(state)) {
             return Ok(about(tip, known.clone()));
         }
-        let hint = self.runner.hint_for(tip.commit.tree, state)?;
+        let hint = self.runner.hint_for(tip.commit.tree, state, || self.alike(state, tree))?;
         self.hints.borrow_mut().entry(tree).or_default().insert(state.clone(), hint.clone());
         Ok(about(tip, hint))
+    }
+
+    /// Does what [`Runner::alike`] does for a branch with this `.aynig` tree, but lists the commands of a tree once.
+    fn alike(&self, state: &StateName, own: Option<ObjectId>) -> Result<Vec<String>, RunnerError> {
+        let folder = self.shared.unwrap_or(own);
+        let Some(folder) = folder.filter(|_| !RESERVED.contains(&state.as_str())) else {
+            return Ok(Vec::new());
+        };
+        let mut listed = self.listed.borrow_mut();
+        let known = match listed.entry(folder) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(empty) => empty.insert(command_tree::list(&*self.runner.store, folder)?),
+        };
+        Ok(self.runner.nearly(state, known))
     }
 }

@@ -130,7 +130,7 @@ pub enum Verdict {
     /// A lease that would have been recovered.
     WouldRecover,
     /// A command was run.
-    Ran(Ran),
+    Ran(Box<Ran>),
     /// The branch could not be evaluated.
     Failed(RunnerError),
 }

@@ -151,11 +151,18 @@ impl Runner<'_> {
         tip: &Tip,
         state: &StateName,
     ) -> Result<Option<Note>, RunnerError> {
-        Ok(about(tip, self.hint_for(tip.commit.tree, state)?))
+        let tree = tip.commit.tree;
+        Ok(about(tip, self.hint_for(tree, state, || self.alike(state, tree))?))
     }
 
-    /// Returns the same for any head of this state with this tree; [`about`] makes it the hint for one head.
-    pub(super) fn hint_for(&self, tree: ObjectId, state: &StateName) -> Result<Option<Note>, RunnerError> {
+    /// Returns the same for any head of this state with this tree; [`about`] makes it the hint for one head. `alike`
+    /// finds what [`Runner::alike`] does.
+    pub(super) fn hint_for(
+        &self,
+        tree: ObjectId,
+        state: &StateName,
+        alike: impl FnOnce() -> Result<Vec<String>, RunnerError>,
+    ) -> Result<Option<Note>, RunnerError> {
         let path = format!("command/{state}");
         if let CommandsFrom::Ref(_) = &self.settings.commands_from
             && let Some(tree) = command_tree::find(&*self.store, tree)?
@@ -169,7 +176,7 @@ impl Runner<'_> {
         {
             return Ok(Some(Note::NotCommitted(path, self.home())));
         }
-        let alike = self.alike(state, tree)?;
+        let alike = alike()?;
         Ok((!alike.is_empty()).then(|| Note::NearlyAState(state.clone(), alike)))
     }
 
@@ -187,11 +194,16 @@ impl Runner<'_> {
             },
         };
         let Some(folder) = command_tree::find(&*self.store, tree)? else { return Ok(Vec::new()) };
-        let known = command_tree::list(&*self.store, folder)?;
+        Ok(self.nearly(state, &command_tree::list(&*self.store, folder)?))
+    }
+
+    /// Returns those of these states with a command, each with the role that it is of, whose names are nearly that of
+    /// a state without one.
+    pub(super) fn nearly(&self, state: &StateName, known: &[(String, Option<String>)]) -> Vec<String> {
         let role = self.settings.role.as_ref().map(|role| role.as_str());
         let ours = known.iter().filter(|(_, of)| of.is_none() || of.as_deref() == role);
         let near = nearest(state.as_str(), ours.map(|(state, _)| state.as_str()));
-        Ok(near.into_iter().map(str::to_owned).collect())
+        near.into_iter().map(str::to_owned).collect()
     }
 }
 

@@ -114,7 +114,7 @@ impl Runner<'_> {
                 (Decision::Expired { since, .. }, _) => self.recover(branch, &tip, since, report)?,
                 (Decision::Dispatch { state }, Resolved::Found(command)) => {
                     match self.dispatch(branch, tip, state, command, dry, report)? {
-                        Step::Done(ran) => return Ok(Verdict::Ran(*ran)),
+                        Step::Done(ran) => return Ok(Verdict::Ran(ran)),
                         Step::JudgeAgain => {}
                         Step::End(verdict) => return Ok(*verdict),
                     }

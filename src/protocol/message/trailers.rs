@@ -68,11 +68,20 @@ fn separator(line: &[u8]) -> Option<usize> {
 
 /// Where the text ends for Git: its first scissors line, or its length.
 pub(super) fn scissors(text: &[u8]) -> usize {
+    // Few messages have the sign of the scissors, and a search for one byte is much quicker than one for lines.
+    if !text.contains(&b'>') {
+        return text.len();
+    }
     lines(text).take_while(|line| *line != SCISSORS).map(<[u8]>::len).sum()
 }
 
 /// Where the ignored rest of the text before `end` begins: comments, empty lines, `Conflicts:` lists.
 fn log_end(text: &[u8], end: usize) -> usize {
+    // What is ignored goes on to the end, so that any other last line ends nothing.
+    let last = lines(&text[..end]).next_back().unwrap_or_default();
+    if !matches!(last, [b'#' | b'\n' | b'\t', ..] | []) && last != CONFLICTS {
+        return end;
+    }
     let mut ignored_from = None;
     let mut in_conflicts = false;
     let mut at = 0;
@@ -98,9 +107,6 @@ fn log_end(text: &[u8], end: usize) -> usize {
 /// The paragraph that is being counted.
 #[derive(Default)]
 struct Paragraph {
-    start: usize,
-    /// Holds a line that is neither blank nor comment: a blank line then ends it.
-    inked: bool,
     generated: bool,
     trailers: usize,
     prose: usize,
@@ -111,11 +117,8 @@ struct Paragraph {
 impl Paragraph {
     fn count(&mut self, line: Line) {
         match line {
-            Line::Blank => return,
-            Line::Comment => {
-                self.continues = false;
-                return;
-            }
+            Line::Blank => {}
+            Line::Comment => self.continues = false,
             Line::Generated => {
                 self.generated = true;
                 self.trailers += 1;
@@ -131,10 +134,9 @@ impl Paragraph {
                 self.continues = false;
             }
         }
-        self.inked = true;
     }
 
-    /// True where the paragraph is a trailer block. It must be inked: a counted line that is no prose is then
+    /// True where the paragraph is a trailer block. It has more than comments: a counted line that is no prose is then
     /// a trailer.
     fn is_block(&self) -> bool {
         self.prose == 0 || self.generated && self.trailers * 3 >= self.prose
@@ -144,30 +146,29 @@ impl Paragraph {
 /// Returns the bytes of the trailer block; empty, at the end of what Git looks at, when there is none.
 fn block(text: &[u8], end: usize) -> Range<usize> {
     let end = log_end(text, end);
-    let mut last: Option<Paragraph> = None;
-    let mut next = Paragraph::default();
-    let mut in_title = true;
+    // The last paragraph that has more than comments; the first one is the title, and no such paragraph.
+    let mut last: Option<Range<usize>> = None;
+    let (mut start, mut is_inked, mut in_title) = (0, false, true);
     let mut at = 0;
     for line in lines(&text[..end]) {
-        let kind = Line::of(line);
-        at += line.len();
-        if kind == Line::Blank {
-            if next.inked && !in_title {
-                last = Some(next);
+        if is_blank(line) {
+            if is_inked && !in_title {
+                last = Some(start..at);
             }
             in_title = false;
-            next = Paragraph { start: at, ..Paragraph::default() };
+            (start, is_inked) = (at + line.len(), false);
         } else {
-            next.count(kind);
+            is_inked |= line[0] != b'#';
         }
+        at += line.len();
     }
-    if next.inked && !in_title {
-        last = Some(next);
+    if is_inked && !in_title {
+        last = Some(start..end);
     }
-    match last {
-        Some(paragraph) if paragraph.is_block() => paragraph.start..end,
-        Some(_) | None => end..end,
-    }
+    let Some(last) = last else { return end..end };
+    let mut paragraph = Paragraph::default();
+    lines(&text[last.clone()]).for_each(|line| paragraph.count(Line::of(line)));
+    if paragraph.is_block() { last.start..end } else { end..end }
 }
 
 /// Returns the trailer block's bytes and its trailers; `end` is where [`scissors`] says that the text ends.
