@@ -20,6 +20,9 @@ use std::collections::hash_map::Entry;
 
 type Hints = HashMap<Option<ObjectId>, HashMap<StateName, Option<Note>>>;
 
+/// The states with a command in an `.aynig` tree, each with the role that it is of.
+type Listed = Vec<(String, Option<String>)>;
+
 /// What one look found so far.
 pub(super) struct Lookups<'a> {
     runner: &'a Runner<'a>,
@@ -29,8 +32,7 @@ pub(super) struct Lookups<'a> {
     absent: Option<RefName>,
     trees: RefCell<HashMap<ObjectId, Option<ObjectId>>>,
     found: RefCell<HashMap<ObjectId, HashMap<StateName, Lookup>>>,
-    /// The states with a command in an `.aynig` tree, each with the role that it is of.
-    listed: RefCell<HashMap<ObjectId, Vec<(String, Option<String>)>>>,
+    listed: RefCell<HashMap<ObjectId, Listed>>,
     hints: RefCell<Hints>,
 }
 
