@@ -16,7 +16,7 @@ use crate::runner::{Observer, Progress};
 use crate::store::RefName;
 use crate::supervisor::background::leave_caller;
 use crate::supervisor::interrupt::Interrupt;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io::IsTerminal;
@@ -130,6 +130,9 @@ struct Said {
     repeats: bool,
 }
 
+/// The digest of a report that is not compared with others.
+const NOTHING: u64 = 0;
+
 impl Said {
     /// Begins another look.
     fn begin(&mut self) {
@@ -137,28 +140,25 @@ impl Said {
     }
 
     /// Notes what is said of a branch; false where that was the last that was said of it, too.
-    fn is_news(&mut self, branch: &RefName, digest: impl FnOnce() -> u64) -> bool {
-        if !self.repeats {
-            return true;
-        }
-        let digest = digest();
-        self.now.insert(branch.clone(), digest) != Some(digest)
-    }
-
-    /// Notes that a branch was looked at, whether anything is said of it or not: what was said last is kept.
-    fn keep(&mut self, branch: &RefName) {
-        if !self.now.contains_key(branch) {
-            self.now.insert(branch.clone(), self.before.get(branch).copied().unwrap_or_default());
-        }
+    fn is_news(&mut self, branch: &RefName, digest: u64) -> bool {
+        let last = self.now.insert(branch.clone(), digest).or_else(|| self.before.get(branch).copied());
+        digest == NOTHING || last != Some(digest)
     }
 }
 
 /// Returns what tells whether a report says anything new. Whatever is done about a branch moves its head, so that the
-/// same text of another head tells of something that happened again. How long a lease still lasts is no news.
-fn digest(report: &Report, text: &render::Text, is_told: bool) -> u64 {
-    let line = Some(&text.line).filter(|_| !matches!(report.verdict, Verdict::Leased { .. }));
-    let said = (report.head, is_told, line, &text.notes);
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(said)
+/// same text of another head tells of something that happened again; how long a lease still lasts is no news. A
+/// failure is said in each look: it may be another one in the same words.
+fn digest(report: &Report, text: &render::Text) -> u64 {
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    match &report.verdict {
+        Verdict::Failed(_) => NOTHING,
+        Verdict::Leased { malformed, abandoned, .. } => {
+            let abandoned = abandoned.map(|why| why.to_string());
+            hasher.hash_one((report.head, malformed, abandoned, &text.notes))
+        }
+        _ => hasher.hash_one((report.head, &text.line, &text.notes)),
+    }
 }
 
 /// Prints the reports of one look at the branches.
@@ -169,9 +169,9 @@ struct Speaker<'a> {
     quiet: bool,
     /// True where branches with nothing to do are reported, too.
     verbose: bool,
-    /// What kept a branch from being claimed, and the first branch that it was reported of: any other gets a short
-    /// line at most.
-    told: Mutex<HashMap<String, RefName>>,
+    /// What kept a branch from being claimed, as it was reported: a further branch with the same text gets a
+    /// short line at most.
+    told: Mutex<HashSet<String>>,
     said: &'a Mutex<Said>,
 }
 
@@ -197,12 +197,11 @@ impl<'a> Speaker<'a> {
         }
     }
 
-    /// True where the same failure, before any claim, was reported of another branch already.
+    /// True where the same failure, before any claim, was reported for another branch already.
     fn is_told(&self, report: &Report) -> bool {
         let Verdict::Failed(error) = &report.verdict else { return false };
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = told.entry(with_causes(error)).or_insert_with(|| report.branch.clone());
-        *first != report.branch && report.claimed.is_none() && report.notes.is_empty()
+        let told = self.told.lock().map(|mut told| !told.insert(with_causes(error)));
+        told.unwrap_or(false) && report.claimed.is_none() && report.notes.is_empty()
     }
 }
 
@@ -228,19 +227,21 @@ impl Audience for Speaker<'_> {
             } else {
                 !matches!(report.verdict, Verdict::Skipped(Skip::Interrupted))
             };
-        if said.repeats || named || self.verbose {
-            said.keep(&report.branch);
-        }
         if !is_worth_a_line && report.notes.is_empty() && report.recovered.is_empty() {
+            if said.repeats && !said.now.contains_key(&report.branch) {
+                said.now.insert(report.branch.clone(), NOTHING);
+            }
             return;
         }
-        let (text, is_told) = (render::text(report, named || self.verbose), self.is_told(report));
+        let text = render::text(report, named || self.verbose);
+        let digest = if said.repeats { digest(report, &text) } else { NOTHING };
         // Each pass of 'run' looks at all branches, and finds most as the pass before did.
-        if !said.is_news(&report.branch, || digest(report, &text, is_told)) {
+        let remembers = said.repeats || named || self.verbose;
+        if remembers && !said.is_news(&report.branch, digest) {
             return;
         }
         drop(said);
-        if !is_told {
+        if !self.is_told(report) {
             render::print(report, &text, self.quiet);
         } else if named {
             output::note(&format!("error: {}: the same", escape(report.branch.short())));

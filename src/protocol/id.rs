@@ -1,22 +1,13 @@
 //! Git object ids, of either hash.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 /// A Git object id, sha1 (20 bytes) or sha256 (32 bytes); shown as lower-case hex.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectId {
     bytes: [u8; 32],
     len: u8,
-}
-
-impl Hash for ObjectId {
-    /// An id is a digest, so eight of its bytes tell ids apart.
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let [a, b, c, d, e, f, g, h, ..] = self.bytes;
-        state.write_u64(u64::from_ne_bytes([a, b, c, d, e, f, g, h]));
-    }
 }
 
 /// The error for a text that is not an object id.

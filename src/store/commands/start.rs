@@ -206,9 +206,13 @@ pub(crate) fn unstartable(program: &str, path: Option<&OsStr>) -> Option<String>
     }
     let mut why = None;
     for file in files.iter().filter(|file| is_program(file)) {
-        // The system goes on with the next folder where one's file lacks its interpreter.
         let lacks = lacks(file, program, path)?;
         why.get_or_insert(lacks.to_string());
+        // The system goes on with the next folder where one's file lacks its interpreter. What `env` does not find
+        // comes too late for that: `env` has been started.
+        if !matches!(lacks, Unfit::Interpreter(_)) {
+            break;
+        }
     }
     Some(why.unwrap_or_else(|| "no such program is found".to_owned()))
 }
@@ -280,6 +284,9 @@ mod tests {
         for path in [&format!("{broken}:{good}"), &format!("bin:{broken}"), &format!("{good}:bin")] {
             assert_eq!(why("wrap", path), None, "{path}");
         }
+        let late = place("late", "#!/usr/bin/env no-such-program\n");
+        let found = why("wrap", &format!("{late}:{good}")).unwrap();
+        assert!(found.starts_with("env does not find"), "{found}");
         assert_eq!((why("./wrap", &broken), unstartable("wrap", None)), (None, None));
     }
 
