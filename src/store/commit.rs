@@ -10,6 +10,7 @@
 
 use crate::protocol::id::ObjectId;
 use crate::store::{Commit, NewCommit, Signature, StoreError};
+use std::io::BufRead;
 
 /// Parses the bytes of a commit; the error says what is wrong with them.
 pub(crate) fn parse(id: ObjectId, raw: &[u8]) -> Result<Commit, &'static str> {
@@ -44,10 +45,11 @@ pub(crate) fn parse(id: ObjectId, raw: &[u8]) -> Result<Commit, &'static str> {
 
 /// Takes the first line from a text and returns it without its line feed; empty where the text is.
 fn cut_line<'a>(text: &mut &'a [u8]) -> &'a [u8] {
-    let end = text.iter().position(|b| *b == b'\n').unwrap_or(text.len());
-    let line = &text[..end];
-    *text = text.get(end + 1..).unwrap_or_default();
-    line
+    // `skip_until` searches with the C library's memchr. Reading from memory never fails.
+    let mut rest = *text;
+    let (line, _) = text.split_at(rest.skip_until(b'\n').unwrap_or_default());
+    *text = rest;
+    line.strip_suffix(b"\n").unwrap_or(line)
 }
 
 /// Returns the seconds of `Name <mail> 1700000000 +0000`, whatever the zone; `None` where they are no number.
