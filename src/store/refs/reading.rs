@@ -10,7 +10,6 @@
 
 use crate::protocol::id::ObjectId;
 use crate::store::{RefName, Scan, StoreError, Unread, io_error};
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -185,12 +184,13 @@ impl Packed {
 
 /// Returns all refs below a prefix that ends with a slash.
 pub(crate) fn scan(common_dir: &Path, prefix: &[u8], hex_len: usize) -> Result<Scan, StoreError> {
-    let mut found = BTreeMap::new();
+    let mut found = Vec::new();
     walk(common_dir, prefix.strip_suffix(b"/").unwrap_or(prefix), hex_len, &mut found)?;
     let packed = Packed::open(common_dir, hex_len)?;
-    for (name, value) in packed.entries_from(prefix) {
-        found.entry(RefName::new(name)).or_insert(value);
-    }
+    found.extend(packed.entries_from(prefix).map(|(name, value)| (RefName::new(name), value)));
+    // Of equal names the first stays, which is the ref's own file. Nearly all are in order already.
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found.dedup_by(|later, first| later.0 == first.0);
     let mut scan = Scan::default();
     for (name, value) in found {
         match value {
@@ -209,7 +209,7 @@ fn walk(
     common_dir: &Path,
     folder: &[u8],
     hex_len: usize,
-    found: &mut BTreeMap<RefName, RefValue>,
+    found: &mut Vec<(RefName, RefValue)>,
 ) -> Result<(), StoreError> {
     let path = common_dir.join(OsStr::from_bytes(folder));
     let entries = match std::fs::read_dir(&path) {
@@ -236,7 +236,7 @@ fn walk(
                         None => Unread::Content(e.to_string()),
                     }),
                 };
-                found.insert(name, value);
+                found.push((name, value));
             }
             Err(e) if is_absent(&e) => {}
             Err(e) => return Err(io_error("list", &path)(e)),
