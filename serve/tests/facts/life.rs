@@ -16,7 +16,9 @@ fn w1_the_verb_starts_the_program() {
     assert_eq!(server.get("/api/version").status, 200);
 
     let alone = world.home.path().join("git-aynig");
-    std::fs::copy(aynig(), &alone).unwrap();
+    // By another process: a child that another test forks meanwhile would hold the copy open for writing, and such a
+    // file can't be started.
+    assert!(std::process::Command::new("cp").args([aynig(), alone.clone()]).status().unwrap().success());
     let output = world.call(alone, &["serve"]).env("PATH", "/usr/bin:/bin").output().unwrap();
     assert_eq!(output.status.code(), Some(128));
     let said = String::from_utf8_lossy(&output.stderr);
