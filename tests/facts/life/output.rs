@@ -171,6 +171,9 @@ fn what_every_pass_finds_is_said_once() {
     life.event("fails", "bad", "");
     life.run(&["pause", "held"]).expect(0);
     let lines = |text: &str, of: &str| text.lines().filter(|line| line.starts_with(of)).count();
+    let assert_told = |text: &str, told: &[(&str, usize)]| {
+        told.iter().for_each(|(line, times)| assert_eq!(lines(text, line), *times, "{line}: {text}"));
+    };
     // Two passes: the first runs what can run.
     let said = life.run(&["run"]).expect(1);
     for branch in ["held: 'build' is not", "late: 'build' is not", "odd: state '../x'", "fails: bad stalled"]
@@ -196,17 +199,17 @@ fn what_every_pass_finds_is_said_once() {
     ticked("newest");
     every.signal(Signal::SIGTERM);
     let said = every.done();
-    let told = [
-        ("held: ", 1),
-        ("late: ", 1),
-        ("odd: state '../x'", 1),
-        ("odd: state '../y'", 2),
-        ("newer: ", 2),
-        ("newest: ", 1),
-    ];
-    for (line, times) in told {
-        assert_eq!(lines(&said.stdout, line), times, "{line}: {said:?}");
-    }
+    assert_told(
+        &said.stdout,
+        &[
+            ("held: ", 1),
+            ("late: ", 1),
+            ("odd: state '../x'", 1),
+            ("odd: state '../y'", 2),
+            ("newer: ", 2),
+            ("newest: ", 1),
+        ],
+    );
     // By name too, also of a lease, whose end draws nearer with each pass.
     life.event("leased", "foo", "");
     life.run(&["set-working", "-b", "leased"]).expect(0);
@@ -218,15 +221,15 @@ fn what_every_pass_finds_is_said_once() {
     ticked("ran");
     every.signal(Signal::SIGTERM);
     let said = every.done();
-    let told = [
-        ("leased: leased by run", 1),
-        ("idle: nothing to do: state 'foo'", 1),
-        ("idle: nothing to do: state 'zulu'", 1),
-        ("ran: build -> done", 3),
-    ];
-    for (line, times) in told {
-        assert_eq!(lines(&said.stdout, line), times, "{line}: {said:?}");
-    }
+    assert_told(
+        &said.stdout,
+        &[
+            ("leased: leased by run", 1),
+            ("idle: nothing to do: state 'foo'", 1),
+            ("idle: nothing to do: state 'zulu'", 1),
+            ("ran: build -> done", 3),
+        ],
+    );
     // For programs each pass is told in full.
     life.event("last", "build", "");
     let said = life.run(&["run", "--json"]).expect(0).stdout;
