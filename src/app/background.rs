@@ -12,7 +12,7 @@ use crate::runner::logs;
 use crate::runner::pending::{self, Woken, note_wake};
 use crate::runner::queue::Watching;
 use crate::runner::report::Report;
-use crate::runner::settings::{CommandsFrom, Settings};
+use crate::runner::settings::{CommandsFrom, Sandbox, Settings};
 use crate::store::git_pins::is_passed_on;
 use crate::store::hooks::Hooks;
 use crate::store::protected::is_trusted_at;
@@ -240,12 +240,17 @@ pub fn wake(session: &Session, report: &Report) {
     }
 }
 
-/// Starts chains in another repository. Where `aynig.exec` narrows what commands can do, trust of all
-/// repositories does not count for it: a command could have made the repository.
+/// Starts chains in another repository. Where a sandbox or `aynig.exec` narrows what commands can do, only a
+/// setting that names it counts, since a command could have made a repository wherever it may write; where that
+/// is known, none there is believed at all.
 fn wake_beside(session: &Session, place: &Path, branches: &[RefName]) -> Result<(), AppError> {
-    let by_commands = [session.repo.aynig_dir(), session.config.worktree_dir(&session.repo)];
-    let plainly = session.config.all("exec").is_empty();
-    if by_commands.iter().any(|dir| place.starts_with(dir))
+    let (repo, sandbox) = (&session.repo, session.config.sandbox()?);
+    let plainly = session.config.all("exec").is_empty() && sandbox == Sandbox::Off;
+    let kept = if plainly { repo.aynig_dir() } else { repo.common_dir.clone() };
+    let own = [kept, session.config.worktree_dir(repo)];
+    let by_commands = own.into_iter().chain(logs::folders(repo)).chain(sandbox.writes().iter().cloned());
+    let by_commands = by_commands.map(|dir| std::fs::canonicalize(&dir).unwrap_or(dir));
+    if by_commands.into_iter().any(|dir| place.starts_with(dir))
         || !is_trusted_at(&config::read(&session.repo)?, place, plainly)
     {
         return Ok(());

@@ -263,7 +263,7 @@ impl Config {
     }
 
     /// Returns what commands are confined to (K59).
-    fn sandbox(&self) -> Result<Sandbox, AppError> {
+    pub(super) fn sandbox(&self) -> Result<Sandbox, AppError> {
         let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map(PathBuf::from);
         let places = |key: &'static str| {
             let place = |value: &String| match (value.strip_prefix("~/"), &home) {

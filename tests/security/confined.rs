@@ -111,7 +111,7 @@ git aynig set-state evil -b evil
 git aynig cancel main
 "#;
 
-fn confined() -> bool {
+pub fn confined() -> bool {
     if aynig::supervisor::confine::kernel_version() >= aynig::supervisor::confine::FOR_STRICT {
         return true;
     }

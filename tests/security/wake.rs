@@ -96,3 +96,57 @@ fn s26_a_note_that_names_a_slot_is_about_its_repository() {
         states.starts_with("review").then_some(())
     });
 }
+
+/// K33, K40, K59, S26, S37: a confined command makes a repository where it may write, and notes it for its runner,
+/// which is not confined
+#[test]
+fn s26_a_repository_that_a_confined_command_made_is_not_gone_on_with() {
+    if !super::confined::confined() {
+        return;
+    }
+    let made = |root: &Path, place: &str| place.replace("$T", root.to_str().unwrap());
+    let every = |root: &Path| vec![(format!("aynig.{}/*.commandsFrom", root.display()), "branch".to_owned())];
+    let all = |_: &Path| vec![("aynig.commandsFrom".to_owned(), "branch".to_owned())];
+    let by_name = |root: &Path| {
+        let key = format!("aynig.{}/open/made/.git.commandsFrom", root.display());
+        vec![("aynig.commandsFrom".to_owned(), "branch".to_owned()), (key, "branch".to_owned())]
+    };
+    type Trusts<'a> = &'a dyn Fn(&Path) -> Vec<(String, String)>;
+    let cases: [(&str, &str, Trusts<'_>); 7] = [
+        ("$T/repo/.git/objects/made", "write", &every),
+        ("$T/repo/.git/objects/made", "write", &all),
+        ("$T/open/made", "write", &every),
+        ("$T/open/made", "write", &all),
+        ("$T/open/made", "write", &by_name),
+        ("$T/open/made", "strict", &all),
+        ("$T/open/made", "strict", &by_name),
+    ];
+    for (place, sandbox, trusts) in cases {
+        let mut world = World::any();
+        world.set("T", world.root());
+        let root = world.root().to_owned();
+        std::fs::create_dir(root.join("open")).unwrap();
+        let fired = root.join("fired");
+        let make = format!(
+            "set -e\nexport GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@a\n\
+             export GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@a\n\
+             git init -q '{at}'\ncd '{at}'\necho '* filter=x' >.gitattributes\nmkdir -p .aynig/command\n\
+             printf '#!/bin/sh\\ntouch {fired}\\n' >.aynig/command/go\nchmod +x .aynig/command/go\n\
+             git add -A\ngit commit -qm 'go\n\ndwp-state: go'\n\
+             git config filter.x.smudge 'touch {fired}; cat'\ngit branch -M main\ncd - >/dev/null\n{}",
+            noting(&format!("{}/.git", made(&root, place)), "main"),
+            at = made(&root, place),
+            fired = fired.display(),
+        );
+        let dir = repo(&world, &[("make", &make)]);
+        for (key, value) in trusts(&root) {
+            global(&world, &[&key, &value]);
+        }
+        global(&world, &["aynig.sandbox", sandbox]);
+        global(&world, &["aynig.sandboxWrite", root.join("open").to_str().unwrap()]);
+        let said = tick(&world, &dir, "make", "work").expect(0);
+        let there = PathBuf::from(made(&root, place)).join(".git");
+        assert!(there.join("refs/heads/main").exists(), "{place}, {sandbox}: it was made: {said:?}");
+        assert!(!begun(&there) && !fired.exists(), "{place}, {sandbox}");
+    }
+}

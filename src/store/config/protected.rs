@@ -137,7 +137,8 @@ impl Site {
 }
 
 /// True where the account's own configuration lets commands run (`aynig.commandsFrom`) in the repository at
-/// this path, which is not opened for that. With `plainly`, a setting for all repositories counts too.
+/// this path, which is not opened for that. Without `plainly` only a setting counts that names it, and none for
+/// all repositories or for those of a pattern.
 pub(crate) fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> bool {
     if !std::fs::canonicalize(git_dir).is_ok_and(|whole| whole == git_dir) {
         return false;
@@ -146,7 +147,10 @@ pub(crate) fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> boo
     let mut said = all.iter().filter(|entry| entry.protected && !entry.conditional).filter(|entry| {
         let rest = entry.key.strip_prefix("aynig.").unwrap_or_default();
         match rest.rsplit_once('.') {
-            Some((place, short)) => short == "commandsfrom" && site.is_meant_by(place),
+            Some((place, short)) => {
+                let names_it = plainly || !place.contains(['*', '?', '[', '\\']);
+                short == "commandsfrom" && names_it && site.is_meant_by(place)
+            }
             None => plainly && rest == "commandsfrom",
         }
     });
