@@ -11,7 +11,7 @@ use super::dispatch::Tally;
 use super::session::Session;
 use super::{AppError, Audience, Exit, Warning, mend, notice};
 use crate::runner::RunnerError;
-use crate::runner::pending::{Backlog, Taken, is_unready_since, say_unready, take};
+use crate::runner::pending::{self, Backlog, Taken, is_unready_since, say_unready, take};
 use crate::runner::queue::{Waiting, Watching, note_waiting, watch};
 use crate::runner::report::{Refusal, Report, Skip, Verdict};
 use crate::runner::select::{Round, evaluate};
@@ -43,7 +43,6 @@ pub fn run(
 ) -> Result<Exit, AppError> {
     let (began, (mut names, mut run_ids)) = (SystemTime::now(), promised);
     let mut watch = if watches { inherited_watch(&session)? } else { None };
-    let began_off = session.config.hooks()? == HookMode::Off;
     let mut exit = Exit::Done;
     for arg in branches {
         names.push(session.branch(arg)?);
@@ -55,6 +54,15 @@ pub fn run(
         session.repo.ended_by(interrupt.force_stop());
         if cause == Cause::Rebase && !names.is_empty() {
             wait_for_rebase(&session.repo.git_dir);
+        }
+        if session.config.hooks()? == HookMode::Off {
+            // What was to begin waits for a tick that means it.
+            for (at, branch) in names.iter().enumerate() {
+                let promised = run_ids.get(at).map(|id: &String| &**id).filter(|id| !id.is_empty());
+                pending::note(&session.repo, branch, promised)?;
+            }
+            session.warn(Warning::HooksOff);
+            return Ok(exit);
         }
         // A linked working tree, with its Git directory, may be removed while the chain is at work.
         if session.repo.git_dir != session.repo.common_dir {
@@ -73,10 +81,6 @@ pub fn run(
         (names, run_ids) = Default::default();
         session = session.reopened()?;
         if watches && is_unready_since(&session.repo, began) {
-            return Ok(exit);
-        }
-        if session.config.hooks()? == HookMode::Off && !began_off {
-            session.warn(Warning::HooksOff);
             return Ok(exit);
         }
     }

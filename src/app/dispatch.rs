@@ -5,11 +5,12 @@
 //! that the run asked to have looked at.
 
 use super::background::{self, Cause, wake};
-use super::config::Flags;
+use super::config::{Flags, HookMode};
 use super::session::Session;
 use super::{AppError, Audience, Exit, Warning, mend, notice};
 use crate::protocol::decide::{Held, Idle};
-use crate::runner::report::{Report, Verdict};
+use crate::runner::pending::{Taken, take};
+use crate::runner::report::{Refusal, Report, Skip, Verdict};
 use crate::runner::select::{Selection, advanced, evaluate};
 use crate::runner::settings::{CurrentBranch, Settings};
 use crate::store::hooks::Hooks;
@@ -129,6 +130,17 @@ pub fn run<A: Audience>(
     }
 }
 
+/// True where a branch that waits for a slot goes on waiting.
+fn is_left(verdict: &Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::NoSlot
+            | Verdict::Skipped(Skip::Interrupted)
+            | Verdict::Refused(Refusal::Changed)
+            | Verdict::Failed(_)
+    )
+}
+
 /// Waits for `left`, or only until the time `until` where that comes first (K51).
 fn wait(interrupt: &Interrupt, mut left: Duration, until: Option<i64>) {
     let until = until
@@ -226,15 +238,25 @@ impl<A: Audience> Look<'_, A> {
             self.session.warn(Warning::NoCurrentBranch);
         }
         let (tally, kept) = (Tally::default(), AtomicBool::new(false));
+        // Where hooks are off nothing goes on in the background: branches that wait are this pass's own.
+        let hooks_off = self.session.config.hooks()? == HookMode::Off;
+        let has_notes = hooks_off && !self.dry && self.session.repo.has_pending();
+        let looked_at = |report: &Report| {
+            if has_notes && self.settings.remote.is_none() && !is_left(&report.verdict) {
+                take(&self.session.repo, &report.branch).into_iter().for_each(Taken::done);
+            }
+        };
         let count = |report: &Report| tally.count(report, self.selection.names(&report.branch));
         let told = |report: &Report| {
             self.audience.reported(report);
             wake(self.session, report);
             notice::after(self.session, self.settings, report);
             kept.fetch_or(report.kept_lease(), Ordering::Relaxed);
+            looked_at(report);
             count(report);
         };
         self.audience.settled(&settled);
+        settled.iter().for_each(looked_at);
         settled.iter().for_each(count);
         let jobs = if round.waiting() <= 1 { 1 } else { self.settings.jobs.get() };
         let done = if jobs == 1 {
@@ -243,7 +265,9 @@ impl<A: Audience> Look<'_, A> {
             drop(runner);
             evaluate(&round, jobs, self.dry, chain, make, told)
         };
-        self.take_on_pending(kept.into_inner())?;
+        if !hooks_off {
+            self.take_on_pending(kept.into_inner())?;
+        }
         let mut pass = tally.pass();
         pass.advanced |= round.has_passed_over();
         Ok((pass, done.err().map(AppError::from)))

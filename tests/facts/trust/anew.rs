@@ -94,3 +94,31 @@ fn a_chain_ends_where_hooks_are_switched_off() {
         assert!(!world.root().join("next").exists());
     }
 }
+
+/// K38, K40: where hooks are off nothing goes on in the background, whoever ticks; what waits is there for a tick
+/// that means it.
+#[test]
+fn a_tick_starts_no_other_branch_where_hooks_are_off() {
+    let mut world = World::any();
+    let dir = held(&mut world);
+    world.aynig(&dir, &["hooks", "install"]).expect(0);
+    world.git(&dir, &["commit", "-q", "--allow-empty", "-m", "go\n\ndwp-state: hold"]);
+    begun(&world);
+    world.git(&dir, &["config", "aynig.hooks", "off"]);
+    open(&world);
+    let log = dir.join(".aynig/logs/hook.log");
+    let said = || std::fs::read_to_string(&log).unwrap_or_default();
+    eventually("the chain has ended", || said().contains("aynig.hooks is off now").then_some(()));
+    let notes = || std::fs::read_dir(dir.join(".git/aynig/pending")).map_or(0, Iterator::count);
+    let before = said();
+    assert_eq!(notes(), 1, "{before}");
+    // Another branch frees a slot, and what waits waits on.
+    world.aynig(&dir, &["set-state", "next", "-b", "other", "--no-tick"]).expect(0);
+    world.aynig(&dir, &["tick", "other"]).expect(0);
+    assert_eq!((notes(), said()), (1, before.clone()), "no process began");
+    // Who names it has it, and then it waits no more.
+    std::fs::remove_file(world.root().join("next")).unwrap();
+    world.aynig(&dir, &["tick"]).expect(0);
+    assert!(world.root().join("next").exists());
+    assert_eq!((notes(), said()), (0, before));
+}
