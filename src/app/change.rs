@@ -6,6 +6,7 @@
 
 use super::background;
 use super::config::Flags;
+use super::govern::TURN_ID;
 use super::session::Session;
 use super::shown::{Shown, short};
 use super::status::by_a_run;
@@ -20,6 +21,7 @@ use crate::protocol::waits;
 use crate::runner::change::{ChangeError, Inside, Written};
 use crate::runner::settings::Settings;
 use crate::runner::{Runner, Silent, Tip};
+use crate::store::git_calls::branch_from_arg;
 use crate::store::remote::push_branch;
 use crate::store::{RefName, Swap, pattern};
 use crate::supervisor::interrupt::Interrupt;
@@ -74,6 +76,19 @@ pub fn declaration(
     let rendered = declaration.message(Dialect::Dwp, &[]).render();
     rendered.map_err(|why| Misuse::Message(why.to_string()))?;
     Ok(declaration)
+}
+
+/// Refuses to write an event of a run's own branch for a worker of a governed turn (G7): the kernel would take
+/// that for the run's outcome, and the turn would never be judged.
+pub fn refuse_in_turn(branch: Option<&OsStr>) -> Result<(), AppError> {
+    let own = std::env::var_os("AYNIG_BRANCH").filter(|_| std::env::var_os("AYNIG_RUN_ID").is_some());
+    let is_own = own.is_some_and(|own| {
+        branch.is_none_or(|name| branch_from_arg(name) == Some(RefName::branch(own.as_bytes())))
+    });
+    match std::env::var_os(TURN_ID) {
+        Some(_) if is_own => Err(Misuse::InsideTurn.into()),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Which branches a verb can be about.
@@ -236,10 +251,10 @@ impl<'a> Change<'a> {
     }
 
     /// Pushes what was written to the remote that the branch is pushed to, or to `origin`. Does nothing where
-    /// the branch is a remote's already.
-    pub fn push(&self, written: &Written) -> Result<(), AppError> {
+    /// the branch is a remote's already. Returns what the remote's hooks say to who pushes, one line each.
+    pub fn push(&self, written: &Written) -> Result<Vec<String>, AppError> {
         if self.settings.remote.is_some() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let (repo, branch) = (&self.session.repo, &written.branch);
         let remote = repo.git.push_remote(branch)?;
@@ -254,9 +269,9 @@ impl<'a> Change<'a> {
         let interrupt = Interrupt::never()?;
         let by = self.session.runner(&self.settings, &interrupt, &Silent)?.signature();
         match push_branch(repo, &remote, branch, written.commit, &by) {
-            Ok(Swap::Won) => Ok(()),
-            Ok(Swap::Unknown { cause }) => Err(failed(Some(remote), NotPushed::Unknown(cause))),
-            Ok(Swap::Lost { .. }) => Err(failed(Some(remote), NotPushed::Behind)),
+            Ok((Swap::Won, words)) => Ok(words),
+            Ok((Swap::Unknown { cause }, _)) => Err(failed(Some(remote), NotPushed::Unknown(cause))),
+            Ok((Swap::Lost { .. }, _)) => Err(failed(Some(remote), NotPushed::Behind)),
             Err(error) => Err(failed(Some(remote), NotPushed::Failed(Box::new(error.into())))),
         }
     }

@@ -219,6 +219,9 @@ pub enum Misuse {
         "state 'stalled' is what a run ends with: declared outside of one there is nothing that could be tried again"
     )]
     StalledOutside,
+    /// A worker of a governed turn would have ended its run without the turn's being judged.
+    #[error("a governed turn ends by its result: nothing inside it sets the state of its own branch")]
+    InsideTurn,
     /// `working` was declared, but a lease is written by `set-working`.
     #[error("state 'working' is reserved for leases")]
     Working,

@@ -125,6 +125,7 @@ impl From<&RunnerError> for Exit {
             RunnerError::Store(_)
             | RunnerError::Supervisor(_)
             | RunnerError::NoWrapper { .. }
+            | RunnerError::SlotNote { .. }
             | RunnerError::Message { .. } => Exit::Failed,
         }
     }
@@ -233,7 +234,9 @@ impl From<&AppError> for Exit {
             AppError::InUse(InUse::Checkout(_)) => Exit::Unfinished,
             AppError::Past(PastError::Running { .. }) => Exit::Held,
             AppError::Past(PastError::Submodules(_)) => Exit::Refused,
-            AppError::NotTrusted { .. } | AppError::Unasked(_) => Exit::Refused,
+            AppError::NotTrusted { .. } | AppError::Unasked(_) | AppError::Misuse(Misuse::InsideTurn) => {
+                Exit::Refused
+            }
             AppError::NotPushed { why, .. } => match why {
                 NotPushed::NoRemote => Exit::Failed,
                 NotPushed::Behind => Exit::Held,

@@ -4,7 +4,7 @@ use super::args::{Branches, DialectArg, SetState, SetWorking};
 use super::fail::Failure;
 use super::session::{Global, Session};
 use super::{exit, handed, output, written};
-use crate::app::change::{About, Change, declaration, end, state};
+use crate::app::change::{About, Change, declaration, end, refuse_in_turn, state};
 use crate::app::config::Flags;
 use crate::app::{AppError, Exit, Misuse};
 use crate::protocol::declaration::LINE_PREFIX;
@@ -44,6 +44,7 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
         output::line(&format!("{LINE_PREFIX}{}", declaration.to_json()));
         return Ok(0);
     }
+    refuse_in_turn(args.branch.as_deref())?;
     if let Some(code) = handed::set_state(args)? {
         return Ok(code);
     }
@@ -55,7 +56,11 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
     let change = Change::begin(&session, &Flags { remote: args.remote.clone(), ..Flags::default() })?;
     let written = change.set_state(args.branch.as_deref(), &declaration, asked)?;
     written::print(&written, change.remote(), args.json, global.quiet);
-    let pushed = if args.push { change.push(&written) } else { Ok(()) };
+    let pushed = if args.push { change.push(&written) } else { Ok(Vec::new()) };
+    // A pusher hears what the other side's hook did with the event, as after `git push`.
+    for words in pushed.iter().flatten().filter(|_| !global.quiet) {
+        output::note(&format!("remote: {}", escape(words.as_bytes())));
+    }
     if !args.no_tick {
         change.answer(&written)?;
     }
@@ -65,6 +70,7 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
 
 /// Runs `git aynig set-working`.
 pub fn set_working(global: &Global, args: &SetWorking) -> Result<i32, Failure> {
+    refuse_in_turn(args.branch.as_deref())?;
     if let Some(code) = handed::set_working(args)? {
         return Ok(code);
     }

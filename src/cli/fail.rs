@@ -17,6 +17,7 @@ use crate::runner::change::ChangeError;
 use crate::runner::report::Refusal;
 use crate::runner::talk::TalkError;
 use crate::runner::uninstall::InUse;
+use crate::store::repository::OpenError;
 use crate::store::{RefName, StoreError};
 
 /// A verb that ended without doing what it was asked.
@@ -130,7 +131,13 @@ impl From<&AppError> for Failure {
 fn mended(error: &AppError) -> Vec<String> {
     let one = match error {
         AppError::NotPushed { branch, remote, why, .. } => return push_again(branch, remote, why),
-        AppError::Open(error) => error.is_nowhere().then(|| "cd into a repository, or git init".to_owned()),
+        AppError::Open(error) if error.is_nowhere() => Some("cd into a repository, or git init".to_owned()),
+        // Git names the command that has it trust a repository of another account's.
+        AppError::Open(OpenError::Refused { message }) => {
+            let at = message.find("git config --global --add safe.directory ");
+            at.map(|at| escape(message[at..].trim().as_bytes()))
+        }
+        AppError::Open(OpenError::NotFound { .. } | OpenError::Store(_)) => None,
         AppError::BadValue { key, .. } => {
             Some(format!("git config --show-scope --show-origin --get-all aynig.{key}"))
         }
@@ -163,6 +170,9 @@ fn mended(error: &AppError) -> Vec<String> {
         AppError::Trust(error) => trust::mended(error),
         AppError::Misuse(Misuse::NoSource) => Some("git aynig trust --ref <branch>".to_owned()),
         AppError::Misuse(Misuse::StalledOutside) => Some("git aynig set-state --emit blocked".to_owned()),
+        AppError::Misuse(Misuse::InsideTurn) => {
+            Some("write the result to \"$AGENTXCHAIN_RESULT\", as PROMPT.md says, and end".to_owned())
+        }
         AppError::Misuse(Misuse::Working) => Some("git aynig set-working".to_owned()),
         AppError::Misuse(Misuse::Id { listing, .. }) => listing.map(|verb| format!("git aynig {verb}")),
         AppError::Unasked(remote) | AppError::NoBranch { unasked: Some(remote), .. } => {
@@ -347,7 +357,7 @@ impl Failure {
                 Some(at(attempts.first().unwrap_or(branch)).call("choose"))
             }
             ChangeError::Exists(branch) => Some(at(branch).call("status")),
-            ChangeError::NoRules(..) => Some("git aynig land -h".to_owned()),
+            ChangeError::NoRules(..) => Some("git aynig help land".to_owned()),
             ChangeError::MayNotLand(Refusal::Target { onto, key }) => {
                 let (key, onto) = (shell_word(key.as_bytes()), shell_word(onto.short()));
                 Some(format!("git config --global --add {key} {onto}"))

@@ -19,6 +19,9 @@ use std::time::Duration;
 /// From SIGTERM to SIGKILL where no repository says how long.
 pub(crate) const KILL_GRACE: Duration = Duration::from_secs(10);
 
+/// The variable that names a worker's turn.
+pub(crate) const TURN_ID: &str = "AGENTXCHAIN_TURN_ID";
+
 /// Receives what happens to workers while they are at work.
 pub(crate) trait Audience {
     /// Takes what a worker printed, to either of its streams.
@@ -116,12 +119,15 @@ impl Worker {
         time: Option<&TimeLeft>,
     ) -> Result<Spec, GovernError> {
         let guardian = own_program(&std::env::current_exe().map_err(GovernError::NoProgram)?);
-        let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        // What a worker declares is its turn's result, and nothing to the kernel.
+        let declares = ["AYNIG_RESULT"];
+        let mut env: Vec<(OsString, OsString)> =
+            std::env::vars_os().filter(|(name, _)| declares.iter().all(|own| name != own)).collect();
         let mut tell = |name: &str, value: OsString| {
             env.retain(|(known, _)| known != name);
             env.push((name.into(), value));
         };
-        tell("AGENTXCHAIN_TURN_ID", turn.id().into());
+        tell(TURN_ID, turn.id().into());
         tell("AGENTXCHAIN_ROLE", turn.role().into());
         tell("AGENTXCHAIN_RUNTIME", turn.runtime().into());
         tell("AGENTXCHAIN_ATTEMPT", turn.attempt().to_string().into());

@@ -47,6 +47,8 @@ pub(crate) struct RemoteStore {
     /// Commits that this store wrote, and that no push has offered to the remote yet.
     unsent: RefCell<HashSet<ObjectId>>,
     news: Arc<News>,
+    /// What the remote's hooks said at the last push.
+    words: RefCell<Vec<String>>,
     /// How long a call may take; `None` where that was not set.
     patience: Cell<Option<Duration>>,
     /// True where the network is not used: then the last known values count.
@@ -75,7 +77,8 @@ impl RemoteStore {
             home,
         };
         let (known, unsent, news) = (RefCell::default(), RefCell::default(), repo.news(name));
-        Ok(Self { local, remote, known, unsent, news, patience: Cell::new(None), offline: false })
+        let words = RefCell::default();
+        Ok(Self { local, remote, known, unsent, news, words, patience: Cell::new(None), offline: false })
     }
 
     /// Returns this store, but such that it does not use the network.
@@ -198,20 +201,21 @@ pub(crate) fn heard_folders(remote: &str) -> Vec<(RefName, RefName)> {
 }
 
 /// Pushes a local branch's new commit to the same branch of a remote, over what is there now if that is
-/// below it; anything else there is [`Swap::Lost`]. A push without an answer is looked at again (K11).
+/// below it; anything else there is [`Swap::Lost`]. A push without an answer is looked at again (K11). Returns
+/// also what the remote's hooks say to who pushes, one line each.
 pub(crate) fn push_branch(
     repo: &Repository,
     remote: &str,
     branch: &RefName,
     new: ObjectId,
     by: &Signature,
-) -> Result<Swap, StoreError> {
+) -> Result<(Swap, Vec<String>), StoreError> {
     let store = RemoteStore::open(repo, remote, repo.open_store(repo.durable)?)?;
     let tip = store.remote.ask(branch, PATIENCE)?;
     let expected = match tip {
         None => Expected::Missing,
         Some(id) if store.has(id) && repo.git.is_ancestor(id, new)? => Expected::At(id),
-        Some(_) => return Ok(Swap::Lost { tip }),
+        Some(_) => return Ok((Swap::Lost { tip }, Vec::new())),
     };
     store.set_patience(PUSH_MAX);
     let mut verdict = compare_and_swap(&store, branch, expected, new, by, "");
@@ -224,16 +228,17 @@ pub(crate) fn push_branch(
         std::thread::sleep(wait);
         verdict = compare_and_swap(&store, branch, expected, new, by, "");
     }
-    match verdict {
+    let swap = match verdict {
         // The remote may have received everything, and may move its branch only after this side has stopped
         // listening. So a branch that has not moved yet proves nothing.
         Err(StoreError::Remote { failure, message, .. })
             if failure.may_pass() && failure != RemoteFailure::Busy =>
         {
-            Ok(Swap::Unknown { cause: message })
+            Swap::Unknown { cause: message }
         }
-        verdict => verdict,
-    }
+        verdict => verdict?,
+    };
+    Ok((swap, store.words.take()))
 }
 
 fn is_branch(name: &RefName) -> bool {

@@ -306,8 +306,13 @@ impl Remote {
         line.map(ObjectId::from_hex).transpose().map_err(|_| self.nonsense())
     }
 
-    /// Makes one attempt to move refs of the remote, all or none.
-    pub(crate) fn push(&self, changes: &[RefChange], patience: Duration) -> Result<Pushed, StoreError> {
+    /// Makes one attempt to move refs of the remote, all or none. Returns its answer, and the lines that the
+    /// remote's hooks say to who pushes.
+    pub(crate) fn push(
+        &self,
+        changes: &[RefChange],
+        patience: Duration,
+    ) -> Result<(Pushed, Vec<String>), StoreError> {
         self.may_push()?;
         let (mut options, mut specs) = (Vec::new(), Vec::new());
         if changes.len() > 1 {
@@ -332,7 +337,7 @@ impl Remote {
             specs.push(OsString::from_vec([new.as_bytes(), b":", full].concat()));
         }
         let output = self.push_command(&options, &specs, patience).output()?;
-        let answer = answer(&output, changes);
+        let answer = (answer(&output, changes), hooks_said(&output.said));
         // The push moved a local tracking ref too. A failure to sync that is ignored, as it changes nothing
         // about what has arrived at the remote.
         let _ = self.sync_tables();
@@ -401,6 +406,13 @@ fn answer(output: &GitOutput, changes: &[RefChange]) -> Pushed {
         }
     }
     all
+}
+
+/// Returns the lines of a push's error output that came from the remote. Git fills them up with blanks.
+fn hooks_said(said: &[u8]) -> Vec<String> {
+    let lines = said.split(|b| matches!(b, b'\n' | b'\r'));
+    let theirs = lines.filter_map(|line| line.strip_prefix(b"remote: ")).map(<[u8]>::trim_ascii_end);
+    theirs.filter(|line| !line.is_empty()).map(|line| String::from_utf8_lossy(line).into_owned()).collect()
 }
 
 fn plain(c: char) -> char {

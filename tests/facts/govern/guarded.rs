@@ -153,3 +153,26 @@ fn a_worker_in_a_folder_skips_no_gate() {
     let state = std::fs::read_to_string(folder.join(".agentxchain/state.json")).unwrap();
     assert!(state.contains("\"phase\": \"planning\"") && state.contains("the run's own"), "{state}");
 }
+
+/// G7, G13: a worker sets no state of its own branch: that would be the run's outcome, and the turn never judged.
+#[test]
+fn a_worker_that_sets_its_own_state_skips_no_judgement() {
+    for trick in [
+        "git aynig set-state done -m x",
+        "git aynig set-state done -b work",
+        "git aynig set-working",
+        "echo '{\"state\":\"done\"}' >\"$AYNIG_RESULT\"",
+        "echo 'SET_STATE {\"state\":\"done\"}'",
+    ] {
+        let life = life(|_| {});
+        worker(&life, &format!("echo smuggled >evil.txt; {trick}\nexit 0"));
+        govern(&life, &["start", "-b", "work"]).expect(0);
+        life.run(&["tick", "work"]).expect(0);
+        let said = life.git(&["log", "-1", "--format=%B", "work"]);
+        assert!(life.state("work") == "turn/pm" && said.contains("left no result"), "{trick}: {said}");
+        assert!(
+            !life.git(&["log", "--format=", "--name-only", "-m", "work"]).contains("evil.txt"),
+            "{trick}"
+        );
+    }
+}

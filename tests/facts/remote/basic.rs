@@ -392,6 +392,19 @@ fn an_event_is_pushed_on_request_and_never_over_others() {
     assert_eq!(net.rev("work"), other);
 }
 
+/// K39: who pushes an event hears what the other side's hook says, as after `git push`.
+#[test]
+fn what_the_other_side_says_of_an_event_is_shown() {
+    let net = Net::new(&[("build", DONE)]);
+    let a = net.machine("a");
+    net.hook("post-receive", "echo 'aynig: build queued'; printf 'a \\033[31mred\\033[0m hint\\n' >&2");
+    let said = a.run(&["set-state", "build", "-b", "work", "--push"]).expect(0);
+    assert!(said.stderr.contains("remote: aynig: build queued\n"), "{said:?}");
+    assert!(said.stderr.contains("red") && !said.stderr.contains('\u{1b}'), "{said:?}");
+    let said = a.run(&["-q", "set-state", "build", "-b", "more", "--push"]).expect(0);
+    assert_eq!(said.stderr, "");
+}
+
 /// K11: a push whose answer never came may move the remote later. Nobody says that it failed.
 #[test]
 fn a_push_on_request_without_an_answer_is_neither_done_nor_failed() {
