@@ -118,19 +118,22 @@ impl Reading<'_> {
             };
             return self.past(run_id, trigger, work).map(Some);
         }
-        let is_said = event.text(RECOVERY_ID).is_none() || event.text(STALLED_RUN).is_some();
+        // An outcome that `retry` landed names its run; a trigger that is asked for again names none.
+        let names_its_run = event.text(STALLED_RUN).is_some() || event.run_id().is_some();
+        let is_said = event.text(RECOVERY_ID).is_none() || names_its_run;
         let Some(trigger) = trigger.filter(|_| is_said) else {
             self.above = Some(tip);
             return Ok(None);
         };
-        self.above = None;
+        let above = self.above.take();
         if self.told.replace(trigger) == Some(trigger) {
             return Ok(None);
         }
         let stalled = event.text(STALLED_RUN).map(str::to_owned);
-        let work = match &stalled {
-            Some(run) => self.kept(Some(run), &tip)?,
-            None => Work::Outcome(tip.id()),
+        let work = match (&stalled, above.filter(|above| is_landed(above, event))) {
+            (_, Some(landed)) => Work::Outcome(landed.id()),
+            (Some(run), None) => self.kept(Some(run), &tip)?,
+            (None, None) => Work::Outcome(tip.id()),
         };
         let run_id = stalled.or_else(|| event.run_id().map(str::to_owned));
         self.past(run_id, trigger, work).map(Some)
@@ -149,6 +152,17 @@ impl Reading<'_> {
         };
         Ok(Past { run_id, trigger, work, left_out })
     }
+}
+
+/// True for an outcome that a command wrote itself, and that `retry` landed on this `stalled` commit (K28): the
+/// outcome need not name its run, but is a merge of the command's own commits.
+fn is_landed(above: &Tip, stalled: &Event) -> bool {
+    above.event.as_ref().is_some_and(|event| {
+        stalled.text(STALLED_RUN).is_some()
+            && event.dialect.writer() == Writer::Command
+            && event.text(RECOVERY_ID).is_some()
+            && above.commit.parents.len() > 1
+    })
 }
 
 /// True for an outcome that the command of this lease wrote itself.

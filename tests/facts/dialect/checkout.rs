@@ -39,7 +39,7 @@ fn forwarded_commits_arrive_where_the_branch_is_checked_out() {
     assert_eq!(std::fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().count(), 0);
 }
 
-/// K28, K29: where local work is in the way nothing moves; the outcome is kept whole, and `retry` lands it.
+/// K28, K29, K55: where local work is in the way nothing moves; the outcome is kept whole, and `retry` lands it.
 #[test]
 fn local_changes_in_the_way_keep_the_lease_and_retry_lands_the_outcome() {
     let life = checked_out(&format!("echo x >>\"$T/runs\"; {EDITS} state next 'aynig-ticket: 9'"));
@@ -64,6 +64,8 @@ fn local_changes_in_the_way_keep_the_lease_and_retry_lands_the_outcome() {
     // All that its command committed is in the branch's history.
     assert_eq!(life.rev("work^2"), outcome);
     assert_eq!((life.attempts(), life.git(&["status", "--porcelain"])), (vec![], String::new()));
+    let shown = life.run(&["diff", "work", "--", "--stat"]).expect(0);
+    assert!(shown.stdout.contains("new/file") && shown.stderr.is_empty(), "{shown:?}");
     life.repo.assert_sound();
 }
 

@@ -126,7 +126,7 @@ fn blocked(prepare: impl Fn(&Life)) -> Life {
     life
 }
 
-/// K28
+/// K28, K55
 #[test]
 fn local_edits_in_the_way_end_stalled_and_retry_lands_after_a_stash() {
     let life = blocked(|life| life.write("file", "mine\n"));
@@ -142,6 +142,10 @@ fn local_edits_in_the_way_end_stalled_and_retry_lands_after_a_stash() {
     );
     assert_eq!(life.git(&["status", "--porcelain"]), "");
     assert_eq!(life.attempts(), Vec::<String>::new());
+    // What was landed by hand is the run's work all the same.
+    let shown = life.run(&["diff", "work", "--", "--stat"]).expect(0);
+    assert!(shown.stdout.contains("new/file") && shown.stderr.is_empty(), "{shown:?}");
+    life.run(&["diff", &life.trailer("work", "dwp-run-id").unwrap()]).expect(0);
 }
 
 /// K28
