@@ -2,11 +2,12 @@
 //!
 //! A caller uses [`landing`], then [`Change::land`] for each branch; the machines that tick do the rest. A
 //! caller that ticks itself asks [`Change::queued`] whether one of its branches waits for another's check,
-//! and [`Change::all_landed`] how it ended. Implements K60 (asking).
+//! and [`Change::not_landed`] how it ended. Implements K60 (asking).
 
 use super::AppError;
 use super::change::Change;
-use crate::protocol::landing::{History, LANDED};
+use crate::protocol::landing::{History, LANDED, is_of_a_landing};
+use crate::protocol::name::StateName;
 use crate::runner::Silent;
 use crate::runner::change::Written;
 pub use crate::runner::change::land::Landing;
@@ -61,16 +62,21 @@ impl Change<'_> {
         Ok(None)
     }
 
-    /// True where each of these branches has landed.
-    pub fn all_landed(&self, branches: &[RefName]) -> Result<bool, AppError> {
+    /// Returns those of these branches that have not landed. Where a branch's head does not belong to the
+    /// landing any more, since its check named another state, that state comes with it.
+    pub fn not_landed(&self, branches: &[RefName]) -> Result<Vec<(RefName, Option<StateName>)>, AppError> {
         let interrupt = Interrupt::never()?;
         let runner = self.session.runner(&self.settings, &interrupt, &Silent)?;
+        let mut others = Vec::new();
         for branch in branches {
             let event = runner.fresh_tip(branch)?.and_then(|tip| tip.event);
-            if event.as_ref().and_then(|e| e.state_name()).is_none_or(|state| state.as_str() != LANDED) {
-                return Ok(false);
+            let state = event.as_ref().and_then(|e| e.state_name());
+            if state.is_some_and(|state| state.as_str() == LANDED) {
+                continue;
             }
+            let left = event.as_ref().is_some_and(|event| !is_of_a_landing(event));
+            others.push((branch.clone(), state.filter(|_| left).cloned()));
         }
-        Ok(true)
+        Ok(others)
     }
 }

@@ -9,6 +9,7 @@ use crate::app::Exit;
 use crate::app::change::Change;
 use crate::app::config::Flags;
 use crate::app::land::landing;
+use crate::protocol::fan::DONE;
 use crate::protocol::landing::History;
 use crate::protocol::text::escape;
 use crate::store::RefName;
@@ -51,8 +52,20 @@ pub fn run(global: &Global, args: &Land) -> Result<i32, Failure> {
         return Ok(exit::code(worst));
     }
     let code = until_landed(global, args, &change, &asked)?;
-    let code = if code == 0 && !change.all_landed(&asked)? { exit::code(Exit::Unfinished) } else { code };
-    Ok(if code == 0 { exit::code(worst) } else { code })
+    if code != 0 {
+        return Ok(code);
+    }
+    // Each run ended well, but a check that names a state of its own does not say that it passed.
+    for (branch, state) in change.not_landed(&asked)? {
+        worst = worst.max(Exit::Unfinished);
+        if let Some(state) = state.filter(|_| !global.quiet) {
+            output::note(&format!(
+                "{}: not landed: its check says '{state}'; a check that passed declares nothing, or '{DONE}'",
+                escape(branch.short())
+            ));
+        }
+    }
+    Ok(exit::code(worst))
 }
 
 /// Ticks the branches. Those that wait for another branch's check are ticked again when that check is over.

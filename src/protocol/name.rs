@@ -18,6 +18,9 @@ pub const CANCELED: &str = "canceled";
 /// States that mean the same everywhere, with a command or without one.
 pub const RESERVED: [&str; 8] = [WORKING, STALLED, CANCELED, "done", "failed", "blocked", "waiting", "noop"];
 
+/// States that people use for an end; to the kernel they are like any other.
+pub const ENDS: [&str; 5] = ["done", "failed", CANCELED, "noop", "landed"];
+
 /// A state that could name a command: segments of `[A-Za-z0-9][A-Za-z0-9._+-]*` joined by `/`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateName(String);

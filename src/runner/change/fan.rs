@@ -13,6 +13,7 @@
 //! A branch that the event names is its attempt only if that branch began as one, because any user who may
 //! push can write any list. Implements K61.
 
+use super::super::resolve::Resolved;
 use super::super::{Runner, RunnerError, Tip};
 use super::{ChangeError, Inside, Written, moved_notes, refuse_leased, unless_raced, written};
 use crate::protocol::dialect::Dialect;
@@ -20,7 +21,7 @@ use crate::protocol::event::Event;
 use crate::protocol::fan::{self, ATTEMPTS_MAX, Attempt, DONE, FANNED, attempts_of};
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Trailer;
-use crate::protocol::name::{CANCELED, STALLED, StateName};
+use crate::protocol::name::{CANCELED, ENDS, STALLED, StateName};
 use crate::store::{Expected, RefChange, RefName, StoreError};
 use std::collections::HashSet;
 
@@ -90,6 +91,9 @@ impl Runner<'_> {
         }
         let asked = trigger.state_name().filter(|state| state.as_str() != STALLED);
         let asked = asked.ok_or_else(|| none("its state asks for nothing"))?;
+        if ENDS.contains(&asked.as_str()) && self.resolve(&tip)? == Resolved::Missing {
+            return Err(none(&format!("'{asked}' is an end: no command answers it")));
+        }
         let mut event = trigger.clone();
         event.hop_floor = event.hop_floor.max(inside.map_or(0, |inside| inside.hop.saturating_add(1)));
         let mut attempts = Vec::new();

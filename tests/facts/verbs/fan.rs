@@ -302,6 +302,13 @@ fn what_cannot_be_fanned_is_refused_and_leaves_nothing() {
     refused(&["topic"], 128, "branch 'topic-2' exists");
     refused(&["main"], 128, "its head is no state event");
     refused(&["gone"], 128, "does not exist");
+    life.git(&["branch", "over", "topic"]);
+    life.run(&["set-state", "done", "-b", "over", "--no-tick"]).expect(0);
+    let before = life.git(&["for-each-ref", "refs/heads/"]);
+    let said = life.run(&["fan", "over", "-n", "2"]).expect(128);
+    assert!(said.stderr.contains("'done' is an end: no command answers it"), "{said:?}");
+    assert_eq!(life.git(&["for-each-ref", "refs/heads/"]), before);
+    life.git(&["branch", "-D", "over"]);
     refused(&["topic", "-n", "0"], 129, "0 attempts");
     refused(&["topic", "-n", "2", "--each", "a=1,2,3"], 129, "3 values for 2 attempts");
     refused(&["topic", "--each", "state=x,y"], 129, "dwp-state");

@@ -504,3 +504,14 @@ fn a_conflict_and_a_failed_check_are_told() {
     assert!(of("failing")["body"].as_str().unwrap().contains("broken"), "{all:?}");
     assert!(of("apart")["body"].as_str().unwrap().contains("file"), "{all:?}");
 }
+
+/// K60: a check that names a state of its own has not passed, and who asked for the landing is told.
+#[test]
+fn a_check_that_names_another_state_lands_nothing_and_that_is_said() {
+    let life = life("echo 'SET_STATE {\"state\":\"reviewed\"}'", "check: check\n");
+    let main = life.rev("main");
+    work(&life, "topic", "new", "x\n");
+    let said = life.run(&["land", "topic"]).expect(1);
+    assert!(said.stderr.contains("topic: not landed: its check says 'reviewed'"), "{said:?}");
+    assert_eq!((life.rev("main"), life.state("topic")), (main, "reviewed".into()));
+}
