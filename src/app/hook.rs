@@ -204,11 +204,15 @@ pub fn pushed(
     if ready.iter().filter(|(branch, _)| background::left_to_the_runner(&session, branch)).count() > 0 {
         return Ok(());
     }
+    let interrupt = Interrupt::never()?;
+    let reader = session.reader(&settings, &interrupt)?;
+    // No run could begin, and the pusher is not told that one does.
+    reader.has_room_for_refs()?;
     let ids: Vec<String> = ready.iter().map(|_| uuid::Uuid::new_v4().to_string()).collect();
     // As many runs begin at once as slots are free. The other branches wait for one, noted or in the chain's
     // own hand.
-    let interrupt = Interrupt::never()?;
-    let free = session.reader(&settings, &interrupt)?.free_slots(settings.chain_jobs)?;
+    let free = reader.free_slots(settings.chain_jobs)?;
+    drop(reader);
     let (mut told, mut branches) = (Vec::new(), Vec::new());
     for (at, ((branch, state), id)) in ready.into_iter().zip(&ids).enumerate() {
         branches.push(branch.clone());

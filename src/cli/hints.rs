@@ -14,6 +14,7 @@ use crate::store::command_start::Unfit;
 use crate::store::{RefName, RemoteFailure, StoreError, Unread, tracking};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// A branch, in the forms that people are shown and that commands take.
@@ -196,9 +197,10 @@ pub fn of(error: &RunnerError, branch: Option<&RefName>) -> Vec<String> {
             if hints.is_empty() {
                 let other = "git config --global aynig.worktreeDir <folder>";
                 hints.extend((*what == "worktrees").then(|| other.to_owned()));
-                hints.push(match in_place_of_a_folder(path) {
-                    Some(file) => move_aside(file),
-                    None => format!("ls -ld {word}; mkdir -p {word} && chmod u+rwx {word}"),
+                hints.push(match (in_place_of_a_folder(path), is_of_another(path)) {
+                    (Some(file), _) => move_aside(file),
+                    (None, true) => take_over(path),
+                    (None, false) => format!("ls -ld {word}; mkdir -p {word} && chmod u+rwx {word}"),
                 });
             }
             hints
@@ -208,6 +210,7 @@ pub fn of(error: &RunnerError, branch: Option<&RefName>) -> Vec<String> {
             inner.system_error().map_or_else(Vec::new, |source| of_system(source, None))
         }
         RunnerError::NoWrapper { .. } => vec![show_wrapper()],
+        RunnerError::SlotNote { note, dir, .. } => vec![move_slot_aside(note, dir)],
         RunnerError::Signing { .. } => vec!["git config --get-regexp '^(gpg|user)\\.'".to_owned()],
         RunnerError::Closed { .. } | RunnerError::Unknown { .. } | RunnerError::Message { .. } => Vec::new(),
     }
@@ -226,7 +229,7 @@ pub fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
             of_system(&std::io::Error::from_raw_os_error(*number), Some(path))
         }
         StoreError::UnreadableRef { name, cause: Unread::Symbolic(_) } => {
-            vec![format!("git symbolic-ref -d {}", full_word(name))]
+            vec![remove_symbolic_ref(name)]
         }
         StoreError::UnreadableRef { cause: Unread::Tables(_), .. } => of_broken(None),
         // Git has no command that reads, moves or deletes a ref whose content it cannot read.
@@ -340,9 +343,31 @@ pub fn move_aside(file: &Path) -> String {
     format!("mv {} {}", shell_word(file), shell_word(&aside))
 }
 
+/// Returns the command that removes a symbolic ref, and nothing of what it points to.
+pub fn remove_symbolic_ref(name: &RefName) -> String {
+    format!("git symbolic-ref -d {}", full_word(name))
+}
+
+/// Returns the command that keeps a worktree whose note can't be read, and that note, under other names: a new
+/// worktree takes its place.
+pub fn move_slot_aside(note: &Path, dir: &Path) -> String {
+    format!("{}; {}", move_aside(dir), move_aside(note))
+}
+
 /// Returns the command that shows where `aynig.exec`, the program that starts commands, is configured.
 pub fn show_wrapper() -> String {
     "git config --show-origin --get-all aynig.exec".to_owned()
+}
+
+/// True for a path that belongs to another account.
+fn is_of_another(path: &Path) -> bool {
+    let own = nix::unistd::geteuid().as_raw();
+    path.symlink_metadata().is_ok_and(|meta| meta.uid() != own)
+}
+
+/// Returns the command that makes this account the owner of a folder.
+pub fn take_over(folder: &Path) -> String {
+    format!("sudo chown -R \"$(id -un)\" {}", shell_word(folder.as_os_str().as_encoded_bytes()))
 }
 
 /// Returns the nearest existing part of a path if that is not a folder, and so stands in a folder's place.

@@ -57,8 +57,10 @@ pub fn command(mend: &Mend) -> String {
             format!("sudo mount -o remount,rw \"$(findmnt -n -o TARGET -T {})\"", quoted(place))
         }
         Mend::MakeWritable(place) => format!("chmod u+rwx {}", quoted(place)),
-        Mend::TakeOver(place) => format!("sudo chown -R \"$(id -un)\" {}", quoted(place)),
+        Mend::TakeOver(place) => hints::take_over(place),
+        Mend::MoveSlotAside { note, dir } => hints::move_slot_aside(note, dir),
         Mend::MoveAside(file) => hints::move_aside(file),
+        Mend::RemoveSymbolicRef(name) => hints::remove_symbolic_ref(name),
         Mend::MoveRefAway(name) => move_ref_away(name.as_bytes()),
         Mend::ShowTrailers => "git config --show-origin --get-regexp '^(trailer|core\\.comment)'".to_owned(),
         Mend::ShowSigning => "git config --get-regexp '^(gpg|user)\\.'".to_owned(),

@@ -343,7 +343,7 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             escape(why.as_bytes())
         ),
         Note::SlotLeft(dir, why) => format!(
-            "the worktree '{}' could not be made ready for another run: {}\nhint: git aynig gc",
+            "the worktree '{}' could not be made ready for another run: {}\nhint: git aynig doctor",
             place(dir),
             escape(why.as_bytes())
         ),

@@ -192,6 +192,16 @@ pub enum RunnerError {
         /// Why it can't be started.
         why: String,
     },
+    /// The note about what is in a worktree can't be read, so the worktree is left as it is.
+    #[error("cannot read '{}': {why}; whose work is in '{}' is not known", note.display(), dir.display())]
+    SlotNote {
+        /// The note.
+        note: PathBuf,
+        /// The worktree.
+        dir: PathBuf,
+        /// Why.
+        why: String,
+    },
     /// `git aynig uninstall` is removing what git-aynig keeps in this repository: nothing was claimed.
     #[error("cannot take a worktree for '{branch}': 'git aynig uninstall' is at work")]
     Closed {

@@ -4,13 +4,12 @@
 //! branch. As a run would, the checks write to the folders that a run needs. No foreign ref may stand where
 //! the refs of runs go, and the program of `aynig.exec` has to exist. Once a process has found these in
 //! order, it does not check them again while the folder of runs exists. Whether Git can register a slot is
-//! checked only for a slot that Git does not know; the folder of the commands' copies only after a copy
-//! failed. Implements K13, K14, K28, K35, K44, K59.
+//! checked with each slot that is taken; the folder of the commands' copies only after a copy failed. Implements K13, K14, K28, K35, K44, K59.
 
 use super::report::{Skip, Verdict};
 use super::{Runner, RunnerError, Tip, logs};
 use crate::store::slots::Slot;
-use crate::store::{RefName, StoreError, command_copy, remote};
+use crate::store::{RefName, StoreError, Unread, command_copy, remote};
 use nix::unistd::{AccessFlags, access};
 use std::path::{Path, PathBuf};
 
@@ -75,13 +74,12 @@ impl Runner<'_> {
         self.ready()
     }
 
-    /// Checks that Git can register a slot that it does not know yet.
+    /// Checks that Git can register a slot that it does not know yet, and that the registration of any other can
+    /// be written to. Another account that once ran a tick here may have made that.
     pub(super) fn registrable(&self, slot: &Slot) -> Result<(), RunnerError> {
-        // In most cases Git knows the slot already.
-        match slot.admin_dir().symlink_metadata() {
-            Ok(_) => Ok(()),
-            Err(_) => may_write("registrations of worktrees", &self.repo.common_dir.join("worktrees")),
-        }
+        let known = slot.admin_dir().symlink_metadata().is_ok();
+        let all = self.repo.common_dir.join("worktrees");
+        may_write("registrations of worktrees", if known { slot.admin_dir() } else { &all })
     }
 
     /// Returns the error for a copy of commands that could not be made. If the folder of the copies is what
@@ -90,6 +88,11 @@ impl Runner<'_> {
         may_write("copies of commands", &command_copy::folder(self.repo))
             .err()
             .unwrap_or_else(|| error.into())
+    }
+
+    /// Fails where a ref of the user's leaves the refs of runs no room.
+    pub(crate) fn has_room_for_refs(&self) -> Result<(), RunnerError> {
+        self.refs_in_the_way(&OWN)
     }
 
     /// Fails where a ref of the user's has the name of one of these folders, which hold the runner's refs.
@@ -107,8 +110,14 @@ impl Runner<'_> {
     /// such a ref would leave no room for.
     fn none_is_a_ref(&self, names: impl IntoIterator<Item = (RefName, RefName)>) -> Result<(), RunnerError> {
         for (other, name) in names {
-            if self.scratch.tip(&other)?.is_some() {
-                return Err(StoreError::NameConflict { name, other }.into());
+            match self.scratch.tip(&other) {
+                Ok(None) => {}
+                Ok(Some(_)) => return Err(StoreError::NameConflict { name, other }.into()),
+                // No other ref is meant here, so what it points to mends nothing.
+                Err(StoreError::SymbolicRef { name, target }) => {
+                    return Err(StoreError::UnreadableRef { name, cause: Unread::Symbolic(target) }.into());
+                }
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())

@@ -7,7 +7,7 @@
 
 use super::pending::is_asking;
 use super::report::{Note, Report};
-use super::{Progress, Runner, RunnerError, Tip, io};
+use super::{Progress, Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, decide};
 use crate::protocol::dialect::Writer;
 use crate::protocol::event::{Event, RECOVERY_ID, RUNNER_ID};
@@ -81,6 +81,12 @@ impl Occupants {
         };
         self.0.get_or_init(read).get(run_id).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Returns the error for a slot whose note can't be read: such a slot is left as it is.
+pub(super) fn unreadable_note(slot: &Slot) -> Option<RunnerError> {
+    let note = slot.record().unreadable.clone()?;
+    Some(RunnerError::SlotNote { note: note.path, dir: slot.dir().to_owned(), why: note.why })
 }
 
 /// True for an error that comes of what a command left, and so comes again, and not of the machine at this
@@ -164,7 +170,10 @@ impl Runner<'_> {
                 if !pool.is_open(&slot)? {
                     return Err(RunnerError::Closed { branch: branch.clone() });
                 }
-                match self.settle(&mut slot, report) {
+                let settled = self.settle(&mut slot, report);
+                let usable =
+                    |free: bool| if free { self.registrable(&slot).map(|()| true) } else { Ok(false) };
+                match settled.and_then(usable) {
                     Ok(true) => return Ok(Some(slot)),
                     Ok(false) => {}
                     // A slot that can't be made ready keeps what is in it, and the search for another goes
@@ -182,6 +191,8 @@ impl Runner<'_> {
                 continue;
             }
             if let Some(error) = unsettled {
+                let words = with_causes(&error);
+                report.notes.retain(|note| !matches!(note, Note::SlotLeft(_, said) if *said == words));
                 return Err(error);
             }
             if !self.settings.wait_for_slot {
@@ -211,10 +222,8 @@ impl Runner<'_> {
     /// Makes a locked slot usable for this runner: work of a dead run is kept first. False where the slot
     /// must be left to its run.
     pub(super) fn settle(&self, slot: &mut Slot, report: &mut Report) -> Result<bool, RunnerError> {
-        if let Some(note) = slot.record().unreadable.clone() {
-            // It is not known whose work is in the slot, so it is left as it is.
-            let cause = std::io::Error::new(ErrorKind::InvalidData, note.why);
-            return Err(io("read", &note.path)(cause));
+        if let Some(error) = unreadable_note(slot) {
+            return Err(error);
         }
         let Some(mut occupant) = slot.record().run.clone() else {
             return Ok(!slot.is_inhabited()?);

@@ -311,11 +311,10 @@ impl Runner<'_> {
         if slot.is_none() && self.interrupt.signal().is_some() {
             return end(Verdict::Skipped(Skip::Interrupted));
         }
-        if let Some(slot) = &slot {
+        if slot.is_some() {
             // While the slot is locked nothing removes the folders, but an uninstallation may have done so
             // before.
             self.ready()?;
-            self.registrable(slot)?;
         }
         if self.store.known_tip(branch)? != Some(tip.id()) {
             return Ok(Step::JudgeAgain);

@@ -7,6 +7,7 @@
 //! end).
 
 use super::gc::{Collected, Collector, Expiry, Kind};
+use super::slot::unreadable_note;
 use super::{Runner, RunnerError, io, logs};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{HEARD_REFS, INBOX};
@@ -64,6 +65,12 @@ impl Runner<'_> {
     /// Returns what stands in the way of an uninstallation, if anything does.
     pub fn in_use(&self) -> Result<Option<InUse>, RunnerError> {
         if self.repo.aynig_dir().join("slots").exists() && self.any_run_lives()? {
+            let pool = self.pool()?;
+            for number in pool.known() {
+                if let Some(error) = pool.lock(number)?.as_ref().and_then(unreadable_note) {
+                    return Err(error);
+                }
+            }
             return Ok(Some(InUse::Run));
         }
         Ok(checkout::pending(self.repo).into_iter().next().map(|(dir, _)| InUse::Checkout(dir)))

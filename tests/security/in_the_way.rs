@@ -1,6 +1,6 @@
 //! Names that stand in the way, and names that look like something else. Row S34.
 
-use crate::support::life::Life;
+use crate::support::life::{BIN, Life};
 use crate::support::net::Net;
 use crate::support::skipped;
 use std::os::unix::fs::PermissionsExt;
@@ -9,6 +9,11 @@ fn life() -> Life {
     let life = Life::new(&[("build", "echo 'SET_STATE {\"state\":\"done\"}'"), ("fail", "exit 1")]);
     ["one", "two", "three"].iter().for_each(|name| drop(life.event(name, "build", "")));
     life
+}
+
+/// Where a hint moves a ref.
+fn moved(name: &str) -> String {
+    format!("refs/moved/{}", name.strip_prefix("refs/").unwrap().replace('/', "-"))
 }
 
 /// The commands of all hints, as a person pastes them.
@@ -38,12 +43,62 @@ fn s34_a_ref_in_the_way_is_told_once_and_nothing_is_claimed() {
         let found = life.run(&["doctor"]);
         assert!(found.stdout.contains(&error), "{found:?}");
         paste(&life, &said.stderr);
-        let moved = name.replacen("refs/", "refs/moved/", 1);
+        let moved = moved(name);
         assert_eq!((life.try_rev(name), life.rev(&moved)), (None, main));
+        // Another one comes, which the first is not in the way of.
+        if name == "refs/aynig" {
+            life.git(&["update-ref", "refs/aynig/attempts", "HEAD"]);
+            paste(&life, &life.tick(&[]).expect(128).stderr);
+        }
         life.tick(&[]).expect(0);
         assert_eq!(life.states("three"), ["done", "working", "build"]);
         assert!(!life.run(&["doctor"]).stdout.contains("in the way"));
     }
+}
+
+/// K44: so has a symbolic ref, wherever it leads; what it points to stays.
+#[test]
+fn s34_a_symbolic_ref_in_the_way_is_told_with_what_removes_it() {
+    for (name, target) in [("refs/aynig/run", "refs/heads/main"), ("refs/aynig/attempts", "refs/heads/gone")]
+    {
+        let life = life();
+        let main = life.rev("main");
+        life.git(&["symbolic-ref", name, target]);
+        let said = life.tick(&["one"]).expect(128);
+        assert!(said.stderr.contains(&format!("'{name}': it is a symbolic ref")), "{said:?}");
+        let hint = format!("hint: git symbolic-ref -d {name}");
+        assert!(said.stderr.contains(&hint), "{said:?}");
+        let found = life.run(&["doctor"]).stdout;
+        assert!(found.contains(&hint), "{found}");
+        paste(&life, &said.stderr);
+        life.tick(&[]).expect(0);
+        assert_eq!((life.state("one"), life.rev("main")), ("done".into(), main));
+    }
+}
+
+/// K39, K44: who pushes is not told of a run that can't begin.
+#[test]
+fn s34_a_pusher_is_told_what_is_in_the_way_of_runs() {
+    let server = Life::new(&[("build", "echo 'SET_STATE {\"state\":\"done\"}'")]);
+    server.run(&["hooks", "install"]).expect(0);
+    server.git(&["update-ref", "refs/aynig/attempts", "HEAD"]);
+    server.event("work", "build", "");
+    let push = |branch: &str| {
+        let mut command = server.repo.command("git");
+        let path = format!(
+            "{}:{}",
+            std::path::Path::new(BIN).parent().unwrap().display(),
+            std::env::var("PATH").unwrap()
+        );
+        let output = command.env("PATH", path).args(["push", ".", &format!("work:{branch}")]).output();
+        String::from_utf8_lossy(&output.unwrap().stderr).into_owned()
+    };
+    let said = push("refs/heads/pushed");
+    assert!(said.contains("'refs/aynig/attempts' is in the way"), "{said}");
+    assert!(!said.contains("dispatched"), "{said}");
+    server.git(&["update-ref", "-d", "refs/aynig/attempts"]);
+    let said = push("refs/heads/again");
+    assert!(said.contains("aynig: build dispatched on again"), "{said}");
 }
 
 /// K46, K49, K50: a run does without what messages, questions and pauses are in; `doctor` names what stands there.
@@ -80,7 +135,7 @@ fn s34_a_ref_in_the_way_of_what_a_remote_says_is_told_with_what_mends_it() {
         let hint = said.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).expect("a hint");
         let mut command = net.life.repo.command("sh");
         assert!(command.current_dir(&a.dir).args(["-c", hint]).status().unwrap().success(), "{hint}");
-        assert_eq!(a.git(&["rev-parse", &name.replacen("refs/", "refs/moved/", 1)]), main);
+        assert_eq!(a.git(&["rev-parse", &moved(name)]), main);
         a.tick(&["work"]).expect(0);
         assert_eq!(net.states("work"), ["done", "working", "build"]);
         assert!(!a.run(&["doctor"]).stdout.contains("in the way"));

@@ -15,7 +15,7 @@ const NAMED: usize = 20;
 
 impl Runner<'_> {
     pub(super) fn check_branches(&self, found: &mut Findings) -> Result<(), RunnerError> {
-        let surveyed = Survey::new(self)?.all(true)?;
+        let surveyed = Survey::new(self)?.all(|tip| tip.event.is_some())?;
         for (branch, error) in surveyed.failed.iter().take(NAMED) {
             let text = format!("{}: {}", escape(branch.short()), with_causes(error));
             found.push(Finding::new(Error, "branches", text).mend(Mend::Status(branch.clone())));

@@ -74,6 +74,15 @@ pub enum Mend {
     TakeOver(PathBuf),
     /// Move a file out of the way of a folder.
     MoveAside(PathBuf),
+    /// Move a worktree and the note about it aside.
+    MoveSlotAside {
+        /// The note.
+        note: PathBuf,
+        /// The worktree.
+        dir: PathBuf,
+    },
+    /// Remove a symbolic ref; what it points to stays.
+    RemoveSymbolicRef(RefName),
     /// Move a ref out of the way of those below its name.
     MoveRefAway(RefName),
     /// Look at the configuration of trailers.

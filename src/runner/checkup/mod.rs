@@ -25,7 +25,7 @@ use crate::protocol::text::escape;
 use crate::protocol::text::with_causes;
 use crate::store::config;
 use crate::store::gix_store::Backend;
-use crate::store::{NewCommit, RefName, StoreError, command_copy};
+use crate::store::{NewCommit, RefName, StoreError, Unread, command_copy};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::geteuid;
 use std::os::unix::fs::MetadataExt;
@@ -148,6 +148,10 @@ impl Runner<'_> {
                 named.push(other.clone());
                 finding = finding.mend(Mend::MoveRefAway(other.clone()));
             }
+            if let RunnerError::Store(StoreError::UnreadableRef { name, cause: Unread::Symbolic(_) }) = &error
+            {
+                finding = finding.mend(Mend::RemoveSymbolicRef(name.clone()));
+            }
             found.push(finding);
         }
         found.extend(self.unwritable().iter().map(|place| unwritable(place)));
@@ -186,6 +190,9 @@ impl Runner<'_> {
             command_copy::folder(self.repo),
             common.join("worktrees"),
         ];
+        let pool = self.pool().ok();
+        let slots = pool.iter().flat_map(|pool| pool.registered().into_iter().map(|n| pool.admin(n)));
+        let places: Vec<PathBuf> = places.into_iter().chain(slots).collect();
         let mut found = Vec::new();
         for (place, _) in places.iter().filter_map(|place| writable(place).err()) {
             if !found.contains(&place) {

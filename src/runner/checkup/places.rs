@@ -50,6 +50,13 @@ impl Runner<'_> {
                 found.push(Finding::new(Fine, "worktrees", format!("{number} is in use{by}")));
                 continue;
             };
+            if let Some(note) = slot.record().unreadable.clone() {
+                let (path, dir) = (note.path, slot.dir().to_owned());
+                let text = format!("{number} is not used: '{}' cannot be read: {}", shown(&path), note.why);
+                let mend = Mend::MoveSlotAside { note: path, dir };
+                found.push(Finding::new(Error, "worktrees", text).mend(mend));
+                continue;
+            }
             let lingers = run.as_ref().is_some_and(|r| r.lingering);
             match (run, slot.is_inhabited()?) {
                 (Some(run), false) if lingers => {

@@ -241,7 +241,8 @@ impl<'r> Pool<'r> {
         self.notes.join(format!("{number}.lock"))
     }
 
-    fn admin(&self, number: usize) -> PathBuf {
+    /// Returns the administrative folder of a slot, by which Git knows the worktree.
+    pub(crate) fn admin(&self, number: usize) -> PathBuf {
         self.repo.common_dir.join("worktrees").join(format!("{ADMIN_PREFIX}{number}"))
     }
 

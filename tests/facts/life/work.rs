@@ -367,13 +367,22 @@ fn a_slot_whose_note_cannot_be_read_keeps_what_is_in_it() {
     tick.done();
     let note = life.repo.git_dir().join("aynig/slots/0.json");
     let content = std::fs::read(&note).unwrap();
+    let (dir, aside) = (life.slot(0), life.slot(0).with_extension("aside"));
+    let mend =
+        format!("mv '{0}' '{1}'; mv '{2}' '{2}.aside'", dir.display(), aside.display(), note.display());
     for broken in [&b"{"[..], &content[..content.len() / 2]] {
         std::fs::write(&note, broken).unwrap();
         life.event("other", "next", "");
         let said = life.tick(&["--jobs", "1", "other"]);
-        assert!(said.code != Some(0) && said.stderr.contains("slots/0.json"), "{said:?}");
+        assert!(said.code == Some(128) && said.stderr.contains("slots/0.json"), "{said:?}");
         assert!(life.slot(0).join("made").exists());
-        life.run(&["gc"]);
+        for verb in [&["gc"][..], &["uninstall", "--dry-run"]] {
+            let said = life.run(verb);
+            assert!(said.code == Some(128) && said.stderr.contains("slots/0.json"), "{verb:?}: {said:?}");
+            assert!(said.stderr.contains(&mend), "{verb:?}: {said:?}");
+        }
+        let found = life.run(&["doctor"]).stdout;
+        assert!(found.contains("0 is not used") && found.contains(&mend), "{found}");
         assert!(life.slot(0).join("made").exists());
         life.tick(&["--jobs", "2", "other"]).expect(0);
         assert!(life.said("where").trim_end().ends_with("/1"), "{}", life.said("where"));
@@ -382,6 +391,19 @@ fn a_slot_whose_note_cannot_be_read_keeps_what_is_in_it() {
     std::fs::write(&note, content).unwrap();
     life.run(&["gc"]);
     assert_eq!(life.show(&life.attempts()[0], "made"), "work");
+    // What is told mends it too, and keeps what is there.
+    for found in [0, 128] {
+        life.event("other", "next", "");
+        life.tick(&["--jobs", "1", "other"]).expect(found);
+        assert!(life.said("where").trim_end().ends_with("/0"), "{}", life.said("where"));
+        std::fs::write(dir.join("made"), "other").unwrap();
+        std::fs::write(&note, "{").unwrap();
+    }
+    assert!(life.repo.command("sh").args(["-c", &mend]).status().unwrap().success());
+    life.tick(&["--jobs", "1", "other"]).expect(0);
+    assert_eq!(life.state("other"), "done");
+    life.run(&["gc"]).expect(0);
+    assert!(aside.join("made").exists());
 }
 
 /// K26: a note that a loss of power left without its content is none: the slot is made anew, and all verbs go on.

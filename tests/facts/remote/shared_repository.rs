@@ -81,3 +81,42 @@ fn another_account_of_the_group_adds_worktrees_and_ticks() {
     assert!(said.code == Some(0) && !said.stderr.contains("not dispatched"), "{said:?}");
     eventually("the second account's chain is through", || (life.state("theirs") == "done").then_some(()));
 }
+
+/// K13, K14: a slot that another account registered, as one `sudo git aynig tick` does, is found before a claim.
+#[test]
+fn a_slot_that_another_account_registered_stalls_no_branch() {
+    if !nix::unistd::geteuid().is_root() || which::which("setpriv").is_err() {
+        return crate::support::skipped("only root can be two accounts");
+    }
+    let life = Life::new(&[("build", "echo x >>file; echo 'SET_STATE {\"state\":\"done\"}'")]);
+    life.config("safe.directory", "*");
+    for branch in ["one", "two"] {
+        life.event(branch, "build", "");
+    }
+    let top = life.repo.path();
+    for folder in [&top, &life.repo.home()] {
+        all(folder, &mut |path| chown(path, Some(OTHER), Some(GROUP)).unwrap());
+    }
+    for above in top.ancestors().skip(1).take_while(|p| *p != Path::new("/tmp")) {
+        std::fs::set_permissions(above, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let as_other = |args: &[&str]| {
+        let mut command = life.repo.command("setpriv");
+        command.args([&format!("--reuid={OTHER}"), &format!("--regid={GROUP}"), "--clear-groups", BIN]);
+        done(command.args(args).output().unwrap())
+    };
+    as_other(&["tick", "--jobs", "1", "one"]).expect(0);
+    let slot = life.repo.git_dir().join("worktrees/aynig-slot-0");
+    all(&slot, &mut |path| chown(path, Some(0), Some(0)).unwrap());
+    let head = life.rev("two");
+    let said = as_other(&["tick", "--jobs", "1", "two"]);
+    assert!(said.code == Some(128) && said.stderr.contains("nothing was claimed"), "{said:?}");
+    let mend = format!("sudo chown -R \"$(id -un)\" '{}'", slot.display());
+    assert!(said.stderr.contains(&mend), "{said:?}");
+    assert_eq!(life.rev("two"), head);
+    let found = as_other(&["doctor"]).stdout;
+    assert!(found.contains(&mend), "{found}");
+    // Another slot is used where there may be one.
+    as_other(&["tick", "--jobs", "2", "two"]).expect(0);
+    assert_eq!(life.state("two"), "done");
+}
