@@ -15,9 +15,9 @@ use crate::protocol::event::{Event, ORIGIN_STATE, RUN_ID, RUNNER_ID, STALLED_RUN
 use crate::protocol::flow::{rests, slug_of};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::MessageId;
-use crate::protocol::landing::LANDED;
 use crate::protocol::message::Message;
-use crate::protocol::name::STALLED;
+use crate::protocol::name::{ENDS, STALLED};
+use crate::protocol::resemble::missed_state;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{BranchStatus, Standing, Survey, Surveyed};
 use crate::runner::{Runner, RunnerError};
@@ -33,9 +33,6 @@ pub const STATUS_SCHEMA: &str = "aynig.status/1";
 
 /// Most characters that are shown of why a run stalled.
 const WHY_MAX: usize = 120;
-
-/// States that people use for an end; to the kernel they are like any other.
-pub const ENDS: [&str; 5] = ["done", "failed", "canceled", "noop", LANDED];
 
 /// How branches stand.
 pub struct Statuses {
@@ -144,7 +141,7 @@ impl Group {
 /// Which branches are wanted.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Branches by name; empty for all whose head is a state event.
+    /// Branches by name; empty for all whose head is a state event, or may have been meant as one.
     pub named: Vec<RefName>,
     /// Only branches that wait for a person.
     pub waiting: bool,
@@ -166,7 +163,7 @@ impl Filter {
             || self.running && group == Group::Running;
         let is_new = self.since.is_none_or(|since| status.tip.commit.committed.is_some_and(|at| at >= since));
         let is_named = match &*self.named {
-            [] => status.tip.event.is_some(),
+            [] => status.tip.event.is_some() || missed_state(&status.tip.commit.message).is_some(),
             named => named.contains(&status.branch),
         };
         is_in_group && is_new && is_named
@@ -226,7 +223,7 @@ pub fn look(session: &Session, branches: &[OsString], remote: Option<String>) ->
     let survey = Survey::new(&runner)?;
     let mut missing = Vec::new();
     let surveyed = if branches.is_empty() {
-        survey.all(true)?
+        survey.all(|tip| tip.event.is_some() || missed_state(&tip.commit.message).is_some())?
     } else {
         let mut surveyed = Surveyed::default();
         for arg in branches {

@@ -11,16 +11,17 @@ use super::{exit, output, render, watch};
 use crate::app::Exit;
 use crate::app::asking::Asking;
 use crate::app::events;
+use crate::app::govern::next::GOVERN_RUN;
 use crate::app::status::{
-    self, ENDS, Filter, Group, StatusLine, Statuses, by_a_run, is_paused, left, run_of, stalled_why,
-    standing_name, waits,
+    self, Filter, Group, StatusLine, Statuses, by_a_run, is_paused, left, run_of, stalled_why, standing_name,
+    waits,
 };
 use crate::flow::outcome::BLOCKED;
 use crate::protocol::event::{Event, Key, ORIGIN_STATE, RUN_ID, RUNNER_ID};
 use crate::protocol::flow::rests;
 use crate::protocol::inbox::QUESTION;
 use crate::protocol::message::Message;
-use crate::protocol::name::STALLED;
+use crate::protocol::name::{ENDS, STALLED};
 use crate::protocol::question::Question;
 use crate::protocol::resemble::missed_state;
 use crate::protocol::run_events::Progress;
@@ -41,7 +42,11 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
         return watch::run(global, &session, args, &filter);
     }
     let mut found = status::look(&session, &args.branches, args.remote.clone())?;
-    found.surveyed.branches.retain(|status| filter.wants(status, &found.asking));
+    // Programs are told of state events, and people also of what may have been meant as one.
+    let is_told = |status: &BranchStatus| {
+        !(args.json || args.porcelain) || !args.branches.is_empty() || status.tip.event.is_some()
+    };
+    found.surveyed.branches.retain(|status| is_told(status) && filter.wants(status, &found.asking));
     filter.order(&mut found.surveyed.branches);
     let Statuses { surveyed, asking, pauses, settings, now, .. } = &found;
     if args.json {
@@ -279,9 +284,14 @@ pub(super) fn answered(
             // A node of a flow went in a circle, or too far, and so did its flow: resuming the flow lets both
             // go on.
             let stopped = at.resume_flow().filter(|_| state(status) == BLOCKED);
+            let governed = event.filter(|event| event.message.last(GOVERN_RUN).is_some());
             let set = match event.and_then(|event| event.message.last(QUESTION)) {
                 Some(_) if !asks.is_empty() => asks,
                 Some(_) => format!("; {} <choice>", at.call("answer")),
+                // What lets a governed run go on depends on its state, which its own `status` reads.
+                None if governed.is_some() => {
+                    format!("; git aynig govern status{} -b {}{asks}", hints::remote_option(remote), at.word)
+                }
                 None if stopped.is_some() => format!("; {}{asks}", stopped.unwrap_or_default()),
                 None => format!("; {}{asks}", at.set(&known.unwrap_or_else(|| "<state>".to_owned()))),
             };

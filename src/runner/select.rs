@@ -8,7 +8,8 @@
 
 use super::known::Around;
 use super::lookups::Lookups;
-use super::report::{Report, Verdict};
+use super::pending::Backlog;
+use super::report::{Note, Report, Verdict};
 use super::settings::{CommandsFrom, CurrentBranch};
 use super::slot::Occupants;
 use super::{Runner, RunnerError, Tip};
@@ -17,6 +18,7 @@ use crate::protocol::flow::ROUTE;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::StateName;
 use crate::protocol::order;
+use crate::protocol::resemble::missed_state;
 use crate::store::command_tree::Lookup;
 use crate::store::{Commit, RefName, Store, StoreError};
 use std::cell::OnceCell;
@@ -125,7 +127,7 @@ impl Runner<'_> {
         loop {
             match round.next() {
                 Turn::Tick(branch) => {
-                    let was_first = self.keep_ticking(&branch, dry, chain, told);
+                    let was_first = self.keep_ticking(&branch, round, (dry, chain), told);
                     if !was_first && self.settings.remote.is_some() {
                         round.step_back(&self.runner_id, &*self.store);
                     }
@@ -187,7 +189,13 @@ impl Runner<'_> {
 
     /// Evaluates one branch; with `chain`, again for as long as it advances and no signal comes. False where
     /// another runner was quicker; what that wrote to a remote is fetched in the next pass.
-    fn keep_ticking(&self, branch: &RefName, dry: bool, chain: bool, told: &impl Fn(&Report)) -> bool {
+    fn keep_ticking(
+        &self,
+        branch: &RefName,
+        round: &Round,
+        (dry, chain): (bool, bool),
+        told: &impl Fn(&Report),
+    ) -> bool {
         loop {
             let report = self.tick(branch, dry);
             told(&report);
@@ -196,6 +204,11 @@ impl Runner<'_> {
             let again = chain && !dry && advanced(&report) && !elsewhere && !self.gives_way(&report);
             if !again || self.interrupt.signal().is_some() {
                 return !lost;
+            }
+            if self.another_waits(round) {
+                // The caller notes the branch, behind those that wait longer for a slot (K14).
+                told(&Report { verdict: Verdict::NoSlot, ..Report::new(branch) });
+                return true;
             }
         }
     }
@@ -222,6 +235,13 @@ impl Runner<'_> {
         };
         // A chain in the background does not look at others, which have chains of their own.
         routed && report.branch.is_node() && self.settings.wait_for_slot
+    }
+
+    /// True in the background where another branch of the round is left, or one is noted that no process has in
+    /// hand: it waits longer for a slot than the branch whose run has just ended.
+    fn another_waits(&self, round: &Round) -> bool {
+        let noted = || self.repo.has_pending() && Backlog::default().has_first(self.repo);
+        !self.settings.wait_for_slot && self.settings.remote.is_none() && (round.waiting() > 0 || noted())
     }
 
     /// True where `aynig.branches` lets a branch be ticked.
@@ -262,7 +282,14 @@ impl<'a> Look<'a> {
         let mut report = Report::new(&branch);
         report.head = read.as_ref().ok().map(|commit| commit.id);
         let judged = match read.map(Tip::from) {
-            Ok(tip) if tip.event.is_none() => return Judged::Nothing,
+            Ok(tip) if tip.event.is_none() => match missed_state(&tip.commit.message) {
+                None => return Judged::Nothing,
+                // Its author may have meant a state, and hears nothing else about it.
+                Some(missed) => {
+                    report.notes.push(Note::NearlyAnEvent(missed));
+                    Ok(Some(Verdict::Idle(Idle::NoState)))
+                }
+            },
             Ok(tip) => self.settle(&branch, tip, &mut report),
             Err(error) => Err(RunnerError::Store(error)),
         };

@@ -139,14 +139,14 @@ impl<'a> Survey<'a> {
         self.lookups.absent()
     }
 
-    /// Returns how all branches stand; `only_events` leaves those out whose head is no state event.
-    pub(crate) fn all(&self, only_events: bool) -> Result<Surveyed, RunnerError> {
+    /// Returns how all branches stand whose heads are `wanted`.
+    pub(crate) fn all(&self, wanted: impl Fn(&Tip) -> bool) -> Result<Surveyed, RunnerError> {
         let heads = self.runner.store.read_heads("refs/heads/")?;
         let mut surveyed = Surveyed::default();
         surveyed.failed.extend(heads.failed.into_iter().map(|(name, e)| (name, RunnerError::Store(e))));
         for (name, commit) in heads.heads {
             let tip = Tip::from(commit);
-            if only_events && tip.event.is_none() {
+            if !wanted(&tip) {
                 continue;
             }
             match self.judge(&name, tip) {
@@ -158,7 +158,7 @@ impl<'a> Survey<'a> {
     }
 
     /// Hands all branches to `visit` as they are read, those that can't be read included, until `visit`
-    /// returns false; `only_events` as for [`Survey::all`].
+    /// returns false; `only_events` leaves those out whose head is no state event.
     pub(crate) fn each(
         &self,
         only_events: bool,

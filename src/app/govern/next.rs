@@ -12,6 +12,9 @@ use crate::protocol::name::{BadName, StateName};
 /// How the states that a role's command answers begin.
 pub(crate) const TURN: &str = "turn/";
 
+/// The trailer that names the run, on each commit that a governed run's branch is given.
+pub(crate) const GOVERN_RUN: &str = "govern-run";
+
 /// What a run waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
@@ -87,7 +90,7 @@ impl Next {
                 trailers.push(Trailer::new(key, line.trim()));
             }
         };
-        say("govern-run", state.run_id());
+        say(GOVERN_RUN, state.run_id());
         say("govern-phase", state.phase());
         say("govern-status", state.status().map(RunStatus::name));
         say("govern-waits-for", state.blocked_on());

@@ -101,7 +101,13 @@ impl Branch {
         let mut kept = None;
         let written = runner.edit(&branch, may_create, |dir| {
             let Context { root, config, warnings, .. } = project(&runner, &branch, dir)?;
-            let done = Done::settled(act(&root, &config))?;
+            let done = match Done::settled(act(&root, &config)) {
+                // The file would be in a slot, whose path tells a user nothing.
+                Err(GovernError::Governed(GovernedError::NoState { .. })) => {
+                    return Err(GovernError::NoRun(branch.clone()));
+                }
+                done => done?,
+            };
             let next = done.next(&config);
             let declared = done.declare(&root, &next)?;
             kept = Some((done, next, warnings));

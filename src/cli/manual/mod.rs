@@ -225,7 +225,7 @@ A trailer that the runner manages (dwp-run-id and the like) is refused, and so i
 read back as it was meant. So is the state 'stalled', but inside a run: 'git aynig retry' would find nothing to ask for \
 again.
 
-Where --push is cut off, the remote may have the commit later: that is neither done nor failed, and the exit status 75.";
+With --push the other side's hook is heard as after 'git push'. Where that is cut off, the remote may have the commit later: that is neither done nor failed, and the exit status 75.";
 
 /// `set-state`, sections.
 pub const SET_STATE_MORE: &str = "\

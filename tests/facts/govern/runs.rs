@@ -30,6 +30,11 @@ fn a_run_of_three_roles_goes_from_plan_to_release() {
     govern(&life, &["start", "-b", "work"]).expect(0);
     life.run(&["run", "work"]).expect(0);
     assert_eq!((life.state("work").as_str(), state(&life)["status"].as_str()), ("gate", Some("paused")));
+    // What lets it go on is what the run's own `status` names, and no other state.
+    let waits = life.run(&["status", "--waiting"]).expect(0).stdout;
+    assert!(waits.contains("; git aynig govern status -b work"), "{waits}");
+    let next = govern(&life, &["status", "-b", "work"]).expect(0).stdout;
+    assert!(next.contains("a person: git aynig govern approve-phase -b work"), "{next}");
     govern(&life, &["approve-phase", "-b", "work"]).expect(0);
     life.run(&["run", "work"]).expect(0);
     assert_eq!((life.state("work").as_str(), state(&life)["phase"].as_str()), ("gate", Some("qa")));
@@ -256,6 +261,8 @@ fn what_is_refused_changes_nothing() {
     let none = govern(&life, &["status", "-b", "main"]);
     assert!(none.code == Some(128) && none.stderr.contains("hint: git aynig govern start"), "{none:?}");
     assert!(none.stderr.contains("branch 'main' holds no run"), "{none:?}");
+    let none = govern(&life, &["approve-phase", "-b", "main"]);
+    assert!(none.code == Some(128) && none.stderr.contains("branch 'main' holds no run"), "{none:?}");
     govern(&life, &["start", "-b", "work"]).expect(0);
     let head = life.rev("work");
     for act in [

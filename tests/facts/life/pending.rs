@@ -9,13 +9,20 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// `keep` leaves a process in its slot that says who it is and goes on at the gate; `hold` waits there itself.
-const STATES: [(&str, &str); 4] = [
+/// `steps` runs three times in a row; the first of them waits there too, on `first`.
+const STATES: [(&str, &str); 5] = [
     (
         "keep",
         "(exec sh -c 'echo $$ >\"$T/pid\"; read x <\"$T/gate\"; git aynig set-state build') >/dev/null 2>&1 &\nexit 0",
     ),
     ("hold", "echo $PPID >\"$T/pid\"; read x <\"$T/gate\"; echo 'SET_STATE {\"state\":\"done\"}'"),
     ("build", "echo \"$AYNIG_BRANCH\" >>\"$T/runs\"; echo 'SET_STATE {\"state\":\"done\"}'"),
+    (
+        "steps",
+        "echo \"$AYNIG_BRANCH\" >>\"$T/runs\"; n=$(grep -c \"^$AYNIG_BRANCH\\$\" \"$T/runs\")\n\
+         test \"$AYNIG_BRANCH $n\" = 'first 1' && echo $PPID >\"$T/pid\" && read x <\"$T/gate\"\n\
+         test $n -lt 3 && echo 'SET_STATE {\"state\":\"steps\"}' || echo 'SET_STATE {\"state\":\"done\"}'",
+    ),
     (
         "pair",
         "echo \"$AYNIG_BRANCH\" >>\"$T/pair\"; read x <\"$T/$AYNIG_BRANCH\"; echo 'SET_STATE {\"state\":\"done\"}'",
@@ -329,5 +336,25 @@ fn what_waits_stays_noted_where_nothing_can_run_until_that_is_mended() {
     for branch in ["third", "second", "other", "another"] {
         server.is(branch, "done");
     }
+    eventually("nothing is left waiting", || (server.notes() == 0).then_some(()));
+}
+
+/// K14, K40: a branch that goes on and on does not keep the only slot from one that waits longer, whether a push
+/// of its own brought that or the same.
+#[test]
+fn a_chain_gives_the_slot_to_who_waits_longer() {
+    let server = Server::new();
+    let (mut gate, _) = server.taken_by("steps");
+    server.queued("second");
+    gate.open();
+    server.is("second", "done");
+    server.is("first", "done");
+    let order = server.life.said("runs");
+    assert_eq!(order, "first\nsecond\nfirst\nfirst\n");
+    server.push(&[("more", "steps"), ("other", "build")]);
+    server.is("more", "done");
+    server.is("other", "done");
+    let order = server.life.said("runs");
+    assert_eq!(order.strip_prefix("first\nsecond\nfirst\nfirst\n"), Some("more\nother\nmore\nmore\n"));
     eventually("nothing is left waiting", || (server.notes() == 0).then_some(()));
 }

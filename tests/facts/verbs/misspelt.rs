@@ -97,10 +97,16 @@ fn what_is_nearly_a_state_event_is_said_by_hooks_tick_status_and_doctor() {
         world.git(&dir, &["checkout", "-q", "-b", "work"]);
         let said = world.try_git(&dir, &["commit", "-q", "--allow-empty", "-m", message]).expect(0);
         assert!(said.err.contains(says), "post-commit: {}", said.err);
-        let said = world.aynig(&dir, &["tick", "work"]).expect(0);
-        assert!(said.err.contains(says), "tick: {}{}", said.out, said.err);
-        let said = world.aynig(&dir, &["status", "work"]);
-        assert!(said.out.contains(says), "status: {}{}", said.out, said.err);
+        for args in [&["tick", "work"][..], &["tick"], &["run"]] {
+            let said = world.aynig(&dir, args).expect(0);
+            assert!(said.err.contains(says), "{args:?}: {}{}", said.out, said.err);
+        }
+        for args in [&["status", "work"][..], &["status"]] {
+            let said = world.aynig(&dir, args).expect(0);
+            assert!(said.out.contains(says), "{args:?}: {}{}", said.out, said.err);
+        }
+        // Programs ask for state events, and this is none.
+        assert_eq!(world.aynig(&dir, &["status", "--porcelain"]).expect(0).out, "");
         let said = world.aynig(&dir, &["doctor"]);
         assert!(said.out.contains("work: its head"), "doctor: {}", said.out);
         // The pusher hears it too; a plain commit says nothing.
