@@ -10,6 +10,7 @@ use super::known::Around;
 use super::lookups::Lookups;
 use super::pending::Backlog;
 use super::report::{Note, Report, Verdict};
+use super::resolve::Resolved;
 use super::settings::{CommandsFrom, CurrentBranch};
 use super::slot::Occupants;
 use super::{Runner, RunnerError, Tip};
@@ -205,7 +206,7 @@ impl Runner<'_> {
             if !again || self.interrupt.signal().is_some() {
                 return !lost;
             }
-            if self.another_waits(round) {
+            if self.another_waits(round) && self.has_command(branch) {
                 // The caller notes the branch, behind those that wait longer for a slot (K14).
                 told(&Report { verdict: Verdict::NoSlot, ..Report::new(branch) });
                 return true;
@@ -242,6 +243,12 @@ impl Runner<'_> {
     fn another_waits(&self, round: &Round) -> bool {
         let noted = || self.repo.has_pending() && Backlog::default().has_first(self.repo);
         !self.settings.wait_for_slot && self.settings.remote.is_none() && (round.waiting() > 0 || noted())
+    }
+
+    /// True where a command answers the branch's head.
+    fn has_command(&self, branch: &RefName) -> bool {
+        let tip = self.read_tip(branch).ok().flatten();
+        tip.is_some_and(|tip| matches!(self.resolve(&tip), Ok(Resolved::Found(_))))
     }
 
     /// True where `aynig.branches` lets a branch be ticked.
