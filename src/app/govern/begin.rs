@@ -75,10 +75,11 @@ pub(crate) fn begin_on_branch(
 ) -> Result<Done, GovernedError> {
     let folder = root.folder().join(".agentxchain");
     disk::scaffold(root, &folder.join(".gitignore"), IGNORED, 0o666)?;
-    merges::logs(root)?;
+    let hidden = merges::logs(root)?;
     commands(root, config.roles())?;
     let mut begun = begin(root, config, role, adopts)?;
     begun.paths.push(".aynig/command/turn".to_owned());
+    begun.paths.extend(hidden);
     Ok(begun)
 }
 

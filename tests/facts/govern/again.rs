@@ -182,3 +182,55 @@ fn the_loop_rejects_what_is_invalid() {
     let said = govern(&life, &["turn", "--root", root, "--role", "dev", "--", "true"]).expect(0);
     assert!(said.stdout.contains("left no result") || said.stdout.contains("rejected"), "{said:?}");
 }
+
+/// G6, G15: so they are where rules hide everything from Git, and where they convert line ends; what is committed is
+/// what was written.
+#[test]
+fn completed_runs_are_merged_whatever_rules_say() {
+    let ours = "/TALK.md merge=union -text";
+    for (file, rules, wanted) in [
+        (".gitignore", "*\n!file\n", ours.to_owned()),
+        (
+            ".gitattributes",
+            "* text eol=crlf\n.aynig/** -text",
+            format!("* text eol=crlf\n.aynig/** -text\n{ours}"),
+        ),
+        // The line of an older version, and one that is the project's own.
+        (".gitattributes", ".aynig/** -text\n/TALK.md merge=union\n", format!(".aynig/** -text\n{ours}")),
+        (
+            ".gitattributes",
+            ".aynig/** -text\nTALK.md merge=union eol=lf\n",
+            ".aynig/** -text\nTALK.md merge=union eol=lf".to_owned(),
+        ),
+    ] {
+        let life = short();
+        life.config("core.autocrlf", if file == ".gitattributes" { "true" } else { "false" });
+        life.write(file, rules);
+        life.git(&["add", "-f", file]);
+        life.git(&["commit", "-qm", "rules"]);
+        let (a, b) = (completed(&life, "a"), completed(&life, "b"));
+        for path in ["TALK.md", ".agentxchain/state.json", ".agentxchain/events.jsonl"] {
+            let text = life.git(&["show", &format!("a:{path}")]);
+            assert!(!text.contains('\r'), "{rules}: {path}: {text:?}");
+        }
+        assert_eq!(life.git(&["show", "a:.gitattributes"]), wanted, "{rules}");
+        merged_by_plain_git(&life, [&a, &b]);
+        assert_eq!(life.git(&["status", "--porcelain"]), "", "{rules}");
+    }
+}
+
+/// G15: a folder whose rules an older version wrote gets what they lack.
+#[test]
+fn rules_of_an_older_version_are_added_to() {
+    let life = short();
+    completed(&life, "work");
+    life.git(&["checkout", "-q", "work"]);
+    let rules = ".agentxchain/.gitattributes";
+    let new = life.read(rules);
+    assert!(new.starts_with("* -text\n"), "{new}");
+    life.write(rules, &new.replace("* -text\n", ""));
+    life.git(&["commit", "-qam", "older\n\ndwp-state: done"]);
+    life.git(&["checkout", "-q", "main"]);
+    completed(&life, "work");
+    assert_eq!(show(&life, rules), new.trim_end());
+}
