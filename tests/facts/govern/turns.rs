@@ -265,3 +265,45 @@ sed -n '/^```json$/,/^```$/p' "$prompt" | sed '1d;$d' | sed 's/"<[^"]*>"/"some w
         }
     }
 }
+
+/// G7, G16: what is doubtful about an accepted turn is in its commit, and said by the verb that accepted it.
+#[test]
+fn warnings_of_an_accepted_turn_are_said() {
+    let life = life(|config| {
+        one_phase(config, "qa");
+        config["policies"] = json!([
+            { "id": "shown", "rule": "require_reproducible_verification", "action": "warn" }
+        ]);
+    });
+    let script = r#"result '' review human
+sed -i 's/"run_id": "[^"]*"/"run_id": "other"/' "$AGENTXCHAIN_RESULT""#;
+    worker(&life, &format!("{RESULT}{script}"));
+    let told = |said: &str| said.contains("warning: policy 'shown': ") && said.contains("warning: run_id ");
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    let said = life.git(&["log", "-1", "--format=%B", "work"]);
+    assert!(said.contains("accepted\n\ndid it\n\nwarning: ") && told(&said), "{said}");
+    let plain = life.repo.home().join("plain");
+    std::fs::create_dir(&plain).unwrap();
+    std::fs::copy(life.path("agentxchain.json"), plain.join("agentxchain.json")).unwrap();
+    let (root, script) = (plain.to_str().unwrap(), life.path(".aynig/govern/worker"));
+    let script = script.to_str().unwrap();
+    let said = govern(&life, &["loop", "--root", root, "--max-turns", "1", "--", script]);
+    assert!(told(&said.stderr), "{said:?}");
+    let said = govern(&life, &["turn", "--root", root, "--role", "qa", "--", script]).expect(0);
+    assert!(told(&said.stderr) && said.stdout.lines().count() == 1, "{said:?}");
+    govern(&life, &["assign", "--root", root, "qa"]).expect(0);
+    let state = std::fs::read_to_string(plain.join(".agentxchain/state.json")).unwrap();
+    let state: Value = serde_json::from_str(&state).unwrap();
+    let result = json!({
+        "schema_version": "1.0", "run_id": "other", "role": "qa", "runtime_id": "reviewer", "status": "completed",
+        "turn_id": state["active_turns"].as_object().unwrap().keys().next(), "summary": "did it", "decisions": [],
+        "objections": [{ "id": "OBJ-001", "severity": "low", "statement": "none" }], "files_changed": [],
+        "verification": { "status": "skipped" }, "artifact": { "type": "review", "ref": null },
+        "proposed_next_role": "human",
+    });
+    std::fs::write(plain.join("result"), result.to_string()).unwrap();
+    let file = plain.join("result");
+    let said = govern(&life, &["accept", "--root", root, "-F", file.to_str().unwrap()]).expect(0);
+    assert!(told(&said.stderr), "{said:?}");
+}
