@@ -234,3 +234,45 @@ fn rules_of_an_older_version_are_added_to() {
     completed(&life, "work");
     assert_eq!(show(&life, rules), new.trim_end());
 }
+
+/// G15: a run that another tool left as failed is over too: another begins after it, and `status` says so.
+#[test]
+fn a_run_begins_where_another_tool_left_a_failed_one() {
+    let life = short();
+    let plain = life.repo.home().join("plain");
+    std::fs::create_dir(&plain).unwrap();
+    std::fs::copy(life.path("agentxchain.json"), plain.join("agentxchain.json")).unwrap();
+    let fail = |path: &std::path::Path| {
+        let mut state: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        state["status"] = json!("failed");
+        std::fs::write(path, format!("{state:#}\n")).unwrap();
+        state["run_id"].clone()
+    };
+    for place in [["-b", "work"], ["--root", plain.to_str().unwrap()]] {
+        let call = |verb: &str| govern(&life, &[&[verb][..], &place].concat()).expect(0);
+        call("start");
+        let first = if place[0] == "-b" {
+            life.git(&["checkout", "-q", "work"]);
+            let first = fail(&life.path(".agentxchain/state.json"));
+            life.git(&["commit", "-qam", "failed\n\ndwp-state: blocked"]);
+            life.git(&["checkout", "-q", "main"]);
+            first
+        } else {
+            fail(&plain.join(".agentxchain/state.json"))
+        };
+        let said = call("status").stdout;
+        let hint = format!("the run failed; git aynig govern start {} ", place[0]);
+        assert!(said.contains(&hint) && !said.contains("unblock"), "{said}");
+        call("start");
+        let (state, over) = if place[0] == "-b" {
+            assert_eq!(life.state("work"), "turn/dev");
+            (state(&life), show(&life, ".agentxchain/run-history.jsonl"))
+        } else {
+            let read = |file: &str| std::fs::read_to_string(plain.join(".agentxchain").join(file)).unwrap();
+            (serde_json::from_str(&read("state.json")).unwrap(), read("run-history.jsonl"))
+        };
+        assert!(state["status"] == "active" && state["run_id"] != first, "{state}");
+        let over = lines(&over);
+        assert_eq!((&over[0]["run_id"], &over[0]["status"]), (&first, &json!("failed")), "{over:?}");
+    }
+}
