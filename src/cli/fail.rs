@@ -17,6 +17,7 @@ use crate::runner::change::ChangeError;
 use crate::runner::report::Refusal;
 use crate::runner::talk::TalkError;
 use crate::runner::uninstall::InUse;
+use crate::store::repository::OpenError;
 use crate::store::{RefName, StoreError};
 
 /// A verb that ended without doing what it was asked.
@@ -130,6 +131,9 @@ impl From<&AppError> for Failure {
 fn mended(error: &AppError) -> Vec<String> {
     let one = match error {
         AppError::NotPushed { branch, remote, why, .. } => return push_again(branch, remote, why),
+        AppError::Open(OpenError::Refused { stray: Some(file), .. }) => {
+            Some(format!("if no repository is to be there: {}", hints::move_aside(file)))
+        }
         AppError::Open(error) => error.is_nowhere().then(|| "cd into a repository, or git init".to_owned()),
         AppError::BadValue { key, .. } => {
             Some(format!("git config --show-scope --show-origin --get-all aynig.{key}"))

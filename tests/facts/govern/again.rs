@@ -276,3 +276,20 @@ fn a_run_begins_where_another_tool_left_a_failed_one() {
         assert_eq!((&over[0]["run_id"], &over[0]["status"]), (&first, &json!("failed")), "{over:?}");
     }
 }
+
+/// K33: a file that Git takes for a broken repository stops what is below it, and the hint moves it away.
+#[test]
+fn an_empty_file_in_a_repositorys_place_is_named() {
+    let life = short();
+    let (home, plain) = (life.repo.home(), life.repo.home().join("plain"));
+    std::fs::create_dir(&plain).unwrap();
+    std::fs::copy(life.path("agentxchain.json"), plain.join("agentxchain.json")).unwrap();
+    let file = home.join(".git");
+    std::fs::write(&file, "").unwrap();
+    let root = plain.to_str().unwrap();
+    let said = govern(&life, &["start", "--root", root]).expect(128);
+    let moves = format!("mv '{0}' '{0}.aside'", file.display());
+    assert!(said.stderr.contains(&moves), "{said:?}");
+    std::fs::rename(&file, home.join(".git.aside")).unwrap();
+    govern(&life, &["start", "--root", root]).expect(0);
+}
