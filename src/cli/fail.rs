@@ -131,13 +131,16 @@ impl From<&AppError> for Failure {
 fn mended(error: &AppError) -> Vec<String> {
     let one = match error {
         AppError::NotPushed { branch, remote, why, .. } => return push_again(branch, remote, why),
-        AppError::Open(error) if error.is_nowhere() => Some("cd into a repository, or git init".to_owned()),
+        AppError::Open(OpenError::Refused { stray: Some(file), .. }) => {
+            Some(format!("if no repository is to be there: {}", hints::move_aside(file)))
+        }
         // Git names the command that has it trust a repository of another account's.
-        AppError::Open(OpenError::Refused { message }) => {
+        AppError::Open(OpenError::Refused { message, .. }) => {
             let at = message.find("git config --global --add safe.directory ");
             at.map(|at| escape(message[at..].trim().as_bytes()))
         }
-        AppError::Open(OpenError::NotFound { .. } | OpenError::Store(_)) => None,
+        AppError::Open(OpenError::NotFound { .. }) => Some("cd into a repository, or git init".to_owned()),
+        AppError::Open(OpenError::Store(_)) => None,
         AppError::BadValue { key, .. } => {
             Some(format!("git config --show-scope --show-origin --get-all aynig.{key}"))
         }

@@ -228,7 +228,7 @@ pub(super) fn normalized_verification(facts: &Facts<'_>) -> Normalized {
     if declared != "pass" {
         return is(declared, "as declared", false);
     }
-    if ["manual", "api_proxy"].contains(&facts.config.runtime_type_of(facts.turn.role())) {
+    if is_attested(facts.config.runtime_type_of(facts.turn.role())) {
         return is("attested_pass", "the runtime's word", false);
     }
     let evidence = facts.result.evidence();
@@ -237,6 +237,11 @@ pub(super) fn normalized_verification(facts: &Facts<'_>) -> Normalized {
         return is("pass", "every command exited with 0", true);
     }
     is("not_reproducible", "a pass without commands that exited with 0", false)
+}
+
+/// True for a type of runtime whose word is all that there is for a verification.
+pub(super) fn is_attested(runtime_type: &str) -> bool {
+    ["manual", "api_proxy"].contains(&runtime_type)
 }
 
 /// Makes the ledger's lines of the turn's decisions.

@@ -3,12 +3,14 @@
 //! Each is `{id, rule, action, params?, scope?{phases, roles}, message?}`. Broken policies are handled in
 //! their order: one that warns adds a warning; the first that blocks or escalates refuses the acceptance, and
 //! an escalation also blocks the run until a person acts. The history is read only where a rule counts turns.
+//! A worker is told beforehand what they ask of its result. Implements G14.
 
 use super::config::check::Problem;
-use super::config::model::{Params, Scope};
-use super::history::Facts;
+use super::config::model::{Params, Policy, Scope};
+use super::history::{Facts, is_attested};
 use super::journal::HISTORY;
 use super::json::{self, Object};
+use super::outcome::STATUSES;
 use super::records::HistoryEntry;
 use super::root::Root;
 use super::{Config, GovernedError, lines};
@@ -94,8 +96,8 @@ pub(super) fn check(policies: Option<&Value>, found: &mut Vec<Problem>) {
 pub(super) fn broken(root: &Root, config: &Config, facts: &Facts<'_>) -> Result<Vec<Broken>, GovernedError> {
     let mut broken = Vec::new();
     let mut history: Option<Vec<HistoryEntry>> = None;
-    for policy in config.model().policies.iter().filter(|policy| is_in_scope(&policy.scope, facts)) {
-        let Some(action) = policy.action.as_deref().and_then(Action::named) else { continue };
+    let (phase, role) = (facts.state.phase().unwrap_or_default(), facts.turn.role());
+    for (policy, action) in in_force(config, phase, role) {
         let rule = policy.rule.as_deref().unwrap_or_default();
         if rule.starts_with("max_") && rule != "max_cost_per_turn" && history.is_none() {
             let run = facts.state.run_id().unwrap_or_default();
@@ -111,11 +113,93 @@ pub(super) fn broken(root: &Root, config: &Config, facts: &Facts<'_>) -> Result<
     Ok(broken)
 }
 
-fn is_in_scope(scope: &Scope, facts: &Facts<'_>) -> bool {
+/// Returns the policies that judge the results of a role in a phase, in their order.
+fn in_force<'a>(
+    config: &'a Config,
+    phase: &'a str,
+    role: &'a str,
+) -> impl Iterator<Item = (&'a Policy, Action)> {
+    let all = config.model().policies.iter().filter(move |policy| is_in_scope(&policy.scope, phase, role));
+    all.filter_map(|policy| Some((policy, Action::named(policy.action.as_deref()?)?)))
+}
+
+fn is_in_scope(scope: &Scope, phase: &str, role: &str) -> bool {
     let holds = |names: &Option<Vec<String>>, name: &str| {
         names.as_ref().is_none_or(|names| names.iter().any(|known| known == name))
     };
-    holds(&scope.phases, facts.state.phase().unwrap_or_default()) && holds(&scope.roles, facts.turn.role())
+    holds(&scope.phases, phase) && holds(&scope.roles, role)
+}
+
+/// Returns what the policies ask of a result of a role in a phase, in words for its worker: each in one line,
+/// with what becomes of a result that does not hold to it.
+pub(super) fn told(config: &Config, phase: &str, role: &str) -> Vec<String> {
+    let told = |(policy, action): (&Policy, Action)| {
+        let asks = asks(policy.rule.as_deref()?, &policy.params, config.runtime_type_of(role))?;
+        let id = policy.id.as_deref().unwrap_or_default();
+        let then = match action {
+            Action::Block => "else it is rejected",
+            Action::Warn => "else it is accepted with a warning",
+            Action::Escalate => "else it is rejected, and the run stops for a person",
+        };
+        let words = policy.message.iter().flat_map(|message| message.split_whitespace());
+        let why = words.collect::<Vec<_>>().join(" ");
+        let why = if why.is_empty() { why } else { format!(" ({why})") };
+        Some(format!("`{id}`: {asks}; {then}{why}."))
+    };
+    in_force(config, phase, role).filter_map(told).collect()
+}
+
+fn asks(rule: &str, params: &Params, runtime_type: &str) -> Option<String> {
+    let limit = params.limit.unwrap_or(f64::INFINITY);
+    let whatever = "this one included, whatever the result says";
+    Some(match rule {
+        "max_total_turns" => format!("the run has at most {limit} turns, {whatever}"),
+        "max_turns_per_phase" => format!("the phase has at most {limit} turns, {whatever}"),
+        "max_consecutive_same_role" => {
+            format!("at most {limit} turns of one role come in a row, {whatever}")
+        }
+        "max_cost_per_turn" => {
+            format!("`cost.usd` is at most {}", params.limit_usd.unwrap_or(f64::INFINITY))
+        }
+        "require_status" => {
+            let allowed: Vec<String> = params.allowed.iter().map(|status| format!("`{status}`")).collect();
+            format!("`status` is {}", allowed.join(" or "))
+        }
+        "require_reproducible_verification" if is_attested(runtime_type) => {
+            format!(
+                "the verification is reproducible, which none of a {runtime_type} runtime is, whatever the result says"
+            )
+        }
+        "require_reproducible_verification" => {
+            "`verification.status` is `pass`, and `machine_evidence` lists what you ran to show it, at least one \
+             `command`, each with an `exit_code` of 0"
+                .to_owned()
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the statuses that a result of a role in a phase may have: those that no policy refuses, or all
+/// where policies refuse every one.
+pub(super) fn statuses(config: &Config, phase: &str, role: &str) -> Vec<&'static str> {
+    let refusing = |(policy, action): (&'_ Policy, Action)| {
+        (action != Action::Warn && policy.rule.as_deref() == Some("require_status"))
+            .then(|| policy.params.allowed.clone())
+    };
+    let lists: Vec<Vec<String>> = in_force(config, phase, role).filter_map(refusing).collect();
+    let is_left =
+        |status: &&&str| lists.iter().all(|allowed| allowed.iter().any(|allowed| allowed == **status));
+    let left: Vec<&'static str> = STATUSES.iter().filter(is_left).copied().collect();
+    if left.is_empty() { STATUSES.to_vec() } else { left }
+}
+
+/// True where a result of a role in a phase is rejected unless its verification is reproducible, which it can
+/// be.
+pub(super) fn wants_evidence(config: &Config, phase: &str, role: &str) -> bool {
+    let wants = |(policy, action): (&Policy, Action)| {
+        action != Action::Warn && policy.rule.as_deref() == Some("require_reproducible_verification")
+    };
+    !is_attested(config.runtime_type_of(role)) && in_force(config, phase, role).any(wants)
 }
 
 /// Returns why one more turn breaks a rule; `None` where the rule holds.

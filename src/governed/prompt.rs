@@ -10,7 +10,7 @@ use super::journal::{HISTORY, LEDGER};
 use super::json::{self, Object};
 use super::root::Root;
 use super::state::{State, Turn, get_turn_staging_result_path};
-use super::{Config, GovernedError, gate, lines, observe};
+use super::{Config, GovernedError, gate, lines, observe, policy};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -58,6 +58,7 @@ pub(super) fn prompt(
          and your result), and `TALK.md`.\n\n",
     );
     gate(&mut text, config, phase);
+    policies(&mut text, config, turn, phase);
     rejection(&mut text, turn);
     changed(&mut text, root, turn)?;
     for (key, title) in [
@@ -69,21 +70,65 @@ pub(super) fn prompt(
             let _ = writeln!(text, "## {title}\n\n```json\n{context:#}\n```\n");
         }
     }
+    demanded(&mut text, &owed(turn));
     let path = get_turn_staging_result_path(turn.id());
     let _ = writeln!(text, "## Your result\n\nWrite one JSON object to `{}`:\n", path.display());
     let _ = writeln!(text, "```json\n{:#}\n```\n", template(state, config, turn));
     text.push_str("Put words of yours into the place of what stands in angle brackets.\n\n");
+    status(&mut text, &policy::statuses(config, phase, turn.role()));
     text.push_str(FIELDS);
     next(&mut text, config, turn, phase);
     Ok(text)
 }
 
 const FIELDS: &str = "\
-- `status`: `completed`, `blocked`, `needs_human` (say why in `needs_human_reason`) or `failed`.
 - `decisions[]`: `id` (`DEC-001`), `category` (implementation, architecture, scope, process, quality, release), `statement`, `rationale`.
 - `objections[]`: `id` (`OBJ-001`), `severity` (low, medium, high, blocking), `statement`.
 - `verification.status`: `pass`, `fail` or `skipped`; put what you ran into `machine_evidence` (`command`, `exit_code`).
 ";
+
+/// Adds the statuses that the result may have.
+fn status(text: &mut String, offered: &[&str]) {
+    let told = |status: &&str| match *status {
+        "needs_human" => "`needs_human` (say why in `needs_human_reason`)".to_owned(),
+        status => format!("`{status}`"),
+    };
+    let mut told: Vec<String> = offered.iter().map(told).collect();
+    let last = told.pop().unwrap_or_default();
+    let all = if told.is_empty() { last } else { format!("{} or {last}", told.join(", ")) };
+    let _ = writeln!(text, "- `status`: {all}.");
+}
+
+/// Adds what the policies of the configuration ask of the result.
+fn policies(text: &mut String, config: &Config, turn: &Turn, phase: &str) {
+    let told = policy::told(config, phase, turn.role());
+    if told.is_empty() {
+        return;
+    }
+    text.push_str("## The policies that judge your result\n\n");
+    for told in told {
+        let _ = writeln!(text, "- {told}");
+    }
+    text.push('\n');
+}
+
+/// Adds the decisions that are demanded of the turn, by their ids.
+fn demanded(text: &mut String, ids: &[&str]) {
+    if ids.is_empty() {
+        return;
+    }
+    let ids: Vec<String> = ids.iter().map(|id| format!("`{id}`")).collect();
+    let all = ids.join(", ");
+    let _ = writeln!(
+        text,
+        "These decisions are demanded of you. List in `decisions`, each under its own id: {all}.\n"
+    );
+}
+
+/// Returns the ids of the decisions that are demanded of a turn to which work was delegated.
+fn owed(turn: &Turn) -> Vec<&str> {
+    turn.delegation_context().map(|context| json::texts(context, "required_decision_ids")).unwrap_or_default()
+}
 
 /// Adds what may follow the turn, by name: the phase or the completion, and the roles.
 fn next(text: &mut String, config: &Config, turn: &Turn, phase: &str) {
@@ -121,6 +166,19 @@ fn template(state: &State, config: &Config, turn: &Turn) -> Value {
         Authority::Proposed => "patch",
         Authority::ReviewOnly => "review",
     };
+    let phase = state.phase().unwrap_or("none");
+    let status = policy::statuses(config, phase, turn.role()).first().copied().unwrap_or("completed");
+    let needs_human = (status == "needs_human").then_some("<why a person is needed>");
+    let decision = |id: &str| {
+        json!({
+            "id": id, "category": "implementation", "statement": "<what you decided>", "rationale": "<why>",
+        })
+    };
+    let decisions: Vec<Value> = owed(turn).into_iter().map(decision).collect();
+    let (verified, evidence) = match policy::wants_evidence(config, phase, turn.role()) {
+        true => ("pass", json!([{ "command": "<what you ran>", "exit_code": 0 }])),
+        false => ("skipped", json!([])),
+    };
     let objection = json!({ "id": "OBJ-001", "severity": "low", "statement": "<what you object to>" });
     let objections = if must_object(config, turn) { json!([objection]) } else { json!([]) };
     json!({
@@ -129,18 +187,18 @@ fn template(state: &State, config: &Config, turn: &Turn) -> Value {
         "turn_id": turn.id(),
         "role": turn.role(),
         "runtime_id": turn.runtime(),
-        "status": "completed",
+        "status": status,
         "summary": "<what you did>",
-        "decisions": [],
+        "decisions": decisions,
         "objections": objections,
         "files_changed": [],
         "artifacts_created": [],
-        "verification": { "status": "skipped", "commands": [], "evidence_summary": "", "machine_evidence": [] },
+        "verification": { "status": verified, "commands": [], "evidence_summary": "", "machine_evidence": evidence },
         "artifact": { "type": kind, "ref": null },
         "proposed_next_role": "human",
         "phase_transition_request": null,
         "run_completion_request": null,
-        "needs_human_reason": null,
+        "needs_human_reason": json::or_null(needs_human),
         "cost": { "usd": 0 },
     })
 }

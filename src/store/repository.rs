@@ -7,13 +7,13 @@
 use crate::protocol::flow::Claim;
 use crate::protocol::id::ObjectId;
 use crate::store::backends::gix_store::{Backend, GixStore, Options, backend_for, git_store};
-use crate::store::config::protected::{Site, standing_in};
+use crate::store::config::protected::{DOT_GIT_MAX, Site, standing_in};
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::Git;
 use crate::store::refs::files::Shared;
 use crate::store::refs::reading::is_absent;
 use crate::store::remote::news::News;
-use crate::store::{RefName, Store, StoreError, io_error};
+use crate::store::{RefName, Store, StoreError, io_error, read_plain};
 use crate::supervisor::interrupt::ForceStop;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -70,6 +70,8 @@ pub enum OpenError {
     Refused {
         /// What Git says.
         message: String,
+        /// The file in a repository's place that leads to none, where that is why.
+        stray: Option<PathBuf>,
     },
     /// There is no `git` to ask, or the store can't serve the repository.
     #[error(transparent)]
@@ -403,7 +405,19 @@ fn ask_git(git: &Git, from: &Path, git_dir: Option<&Path>) -> Result<(), OpenErr
     if output.status.success() {
         return Ok(());
     }
-    Err(OpenError::Refused { message: output.message.trim_start_matches("fatal: ").to_owned() })
+    let message = output.message.trim_start_matches("fatal: ").to_owned();
+    let stray = if git_dir.is_none() { stray(from, &message) } else { None };
+    Err(OpenError::Refused { message, stray })
+}
+
+/// Returns the file on the way up that Git's message names, if it is no repository's: `.git`, and leads
+/// nowhere. Git goes no further.
+fn stray(from: &Path, message: &str) -> Option<PathBuf> {
+    let start = std::fs::canonicalize(from).ok()?;
+    let is_stray =
+        |file: &Path| read_plain(file, DOT_GIT_MAX).is_ok_and(|text| !text.starts_with(b"gitdir: "));
+    let is_named = |file: &PathBuf| file.to_str().is_some_and(|name| message.ends_with(name));
+    start.ancestors().map(|dir| dir.join(".git")).find(|file| is_named(file) && is_stray(file))
 }
 
 fn refusal(git: &Git, from: &Path, git_dir: Option<&Path>) -> OpenError {

@@ -60,13 +60,21 @@ pub(crate) fn accept(
 /// Describes a turn that was accepted. What the turn declares as changed is committed even where ignore rules
 /// hide it: a gate that saw the file, and a commit without it, would be a promise that does not hold.
 pub(super) fn accepted_as(root: &Root, accepted: Accepted) -> Acted {
-    let Accepted { accepted, state, .. } = accepted;
+    let Accepted { accepted, state, validation, .. } = accepted;
     let mut done = Done::new(state, format!("{}: turn {} accepted", accepted.role(), accepted.turn_id()));
-    done.body = accepted.summary().to_owned();
+    done.warnings = validation.warnings;
+    let warnings: Vec<String> = done.warnings.iter().map(|warning| warned(warning)).collect();
+    let said = [accepted.summary().to_owned(), warnings.join("\n")];
+    done.body = said.into_iter().filter(|said| !said.is_empty()).collect::<Vec<_>>().join("\n\n");
     done.paths = observe::hidden(root, &accepted.files_changed())?;
     done.paths.retain(|path| is_inside(path));
     done.facts = Facts::Accepted { accepted };
     Ok(done)
+}
+
+/// Says a warning in one line, since a policy's own words may have several.
+pub(crate) fn warned(warning: &str) -> String {
+    format!("warning: {}", warning.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// A turn's id, and what was staged for it before.

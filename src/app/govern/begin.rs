@@ -40,7 +40,7 @@ pub(crate) fn begin(
     }
     // The operation itself refuses a run that is under way.
     let state = match load_state(root, config) {
-        Ok(state) if state.status() == Some(RunStatus::Completed) => init_next_run(root, config)?.state,
+        Ok(state) if state.status().is_some_and(RunStatus::is_over) => init_next_run(root, config)?.state,
         Ok(state) if state.run_id().is_some() && adopts => {
             let run = state.run_id().unwrap_or_default().to_owned();
             return Ok(Done::new(state, format!("run {run} taken up")));
@@ -75,10 +75,11 @@ pub(crate) fn begin_on_branch(
 ) -> Result<Done, GovernedError> {
     let folder = root.folder().join(".agentxchain");
     disk::scaffold(root, &folder.join(".gitignore"), IGNORED, 0o666)?;
-    merges::logs(root)?;
+    let hidden = merges::logs(root)?;
     commands(root, config.roles())?;
     let mut begun = begin(root, config, role, adopts)?;
     begun.paths.push(".aynig/command/turn".to_owned());
+    begun.paths.extend(hidden);
     Ok(begun)
 }
 

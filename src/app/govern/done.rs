@@ -19,6 +19,8 @@ pub struct Done {
     pub happened: String,
     /// What happened in more words, for the commit's body.
     pub body: String,
+    /// What is doubtful about a result that was accepted.
+    pub warnings: Vec<String>,
     /// Facts for programs.
     pub facts: Facts,
     /// What comes next, where the state does not say it.
@@ -74,8 +76,9 @@ impl Done {
     /// Describes an act that did what it was to do.
     pub fn new(state: State, happened: impl Into<String>) -> Self {
         let (happened, body) = (happened.into(), String::new());
+        let (warnings, facts) = (Vec::new(), Facts::None {});
         let (rest, paths) = (Rest::AsConfigured, Vec::new());
-        Self { state, happened, body, facts: Facts::None {}, next: None, failure: None, rest, paths }
+        Self { state, happened, body, warnings, facts, next: None, failure: None, rest, paths }
     }
 
     /// Returns what comes next: what the act says, or else what the state says.

@@ -4,7 +4,9 @@
 use super::GovernError;
 use super::driver::{Driver, Worked};
 use super::next::role_after;
-use crate::governed::{Config, GateKind, GovernedError, State, out_of_time, set_aside_result};
+use crate::governed::{
+    Accepted, Config, GateKind, GovernedError, State, Turn, out_of_time, set_aside_result,
+};
 use crate::run_loop::{
     Callbacks, Dispatch, Dispatched, Failure, LoopEvent, LoopOptions, LoopReport, run_loop,
 };
@@ -18,9 +20,16 @@ pub(crate) struct Looped {
 }
 
 /// Takes turns until the run is completed or waits for a person, or until `max_turns` turns were accepted.
-/// With `approve`, gates are approved as they come. Events go to `hears` as they happen.
-pub(crate) fn drive(driver: Driver<'_>, approve: bool, max_turns: u64, hears: &dyn Fn(&LoopEvent)) -> Looped {
-    let mut answers = Answers { driver, approve, hears, failures: Vec::new() };
+/// With `approve`, gates are approved as they come. Events go to `hears` as they happen, and what is doubtful
+/// about results that were accepted goes to `doubts`.
+pub(crate) fn drive(
+    driver: Driver<'_>,
+    approve: bool,
+    max_turns: u64,
+    hears: &dyn Fn(&LoopEvent),
+    doubts: &dyn Fn(&[String]),
+) -> Looped {
+    let mut answers = Answers { driver, approve, hears, doubts, failures: Vec::new() };
     let options = LoopOptions { max_turns: Some(max_turns), reject_invalid: true };
     let report = run_loop(driver.root, driver.config, &mut answers, &options);
     Looped { report, failures: answers.failures }
@@ -30,6 +39,7 @@ struct Answers<'a> {
     driver: Driver<'a>,
     approve: bool,
     hears: &'a dyn Fn(&LoopEvent),
+    doubts: &'a dyn Fn(&[String]),
     failures: Vec<GovernError>,
 }
 
@@ -79,6 +89,11 @@ impl Callbacks for Answers<'_> {
 
     fn on_event(&mut self, event: &LoopEvent) -> Result<(), Failure> {
         (self.hears)(event);
+        Ok(())
+    }
+
+    fn after_accept(&mut self, _: &Turn, accepted: &Accepted) -> Result<(), Failure> {
+        (self.doubts)(&accepted.validation.warnings);
         Ok(())
     }
 

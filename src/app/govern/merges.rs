@@ -1,22 +1,51 @@
-//! How Git merges the files of two runs: by rules that any Git knows, without a driver of ours.
+//! How Git keeps and merges the files of two runs: by rules that any Git knows, without a driver of ours.
 //!
 //! Files that runs append to take both sides' lines. So does the state of a completed run, whose file is laid
 //! out for that. For the state of a run that is under way a person chooses, as in any conflict; its rule is
-//! therefore in `.gitattributes` only while the run is completed. Implements G15.
+//! therefore in `.gitattributes` only while the run is completed. No line end of a run's own files is converted: what
+//! is committed is what was written, and a checkout of it is clean. Implements G12, G15.
 
-use crate::governed::{GovernedError, Root, RunStatus, State, disk};
+use crate::governed::{GovernedError, Root, RunStatus, State, disk, observe};
 use std::path::Path;
 
 const FILE: &str = ".agentxchain/.gitattributes";
-const MERGED: &str = "*.jsonl merge=union\n/.gitattributes merge=union\n";
+/// The file of rules that is the project's own, with a line of ours.
+const PROJECTS: &str = ".gitattributes";
+const KEPT: &str = "* -text";
+const MERGED: &str = "* -text\n*.jsonl merge=union\n/.gitattributes merge=union\n";
 const STATE_MERGED: &str = "/state.json merge=union";
-const TALK_MERGED: &str = "/TALK.md merge=union";
+const TALK_MERGED: &str = "/TALK.md merge=union -text";
+/// Lines of ours, as they were before line ends had a rule.
+const LOGS_MERGED_ONLY: &str = "*.jsonl merge=union";
+const TALK_MERGED_ONLY: &str = "/TALK.md merge=union";
 
-/// Writes the rules by which Git merges logs and talk, unless the project has its own.
-pub(crate) fn logs(root: &Root) -> Result<(), GovernedError> {
-    disk::scaffold(root, &root.folder().join(FILE), MERGED, 0o666)?;
-    let path = root.folder().join(".gitattributes");
+/// Writes the rules by which Git keeps and merges logs and talk, unless the project has its own; what an
+/// older version wrote gets what it lacks. Returns the paths that are to be committed although rules for
+/// ignoring hide them.
+pub(crate) fn logs(root: &Root) -> Result<Vec<String>, GovernedError> {
+    let path = root.folder().join(FILE);
+    disk::scaffold(root, &path, MERGED, 0o666)?;
     let rules = read(root, &path)?.unwrap_or_default();
+    let has = |rule: &str| rules.lines().any(|line| line == rule);
+    if has(LOGS_MERGED_ONLY) && !has(KEPT) {
+        disk::write_whole(root, &path, format!("{KEPT}\n{rules}").as_bytes())?;
+    }
+    talk(root)?;
+    // Where the project tracks the file, it is committed as any file is, with what attributes make of it.
+    observe::hidden(root, &[PROJECTS])
+}
+
+fn talk(root: &Root) -> Result<(), GovernedError> {
+    let path = root.folder().join(PROJECTS);
+    let rules = read(root, &path)?.unwrap_or_default();
+    if rules.lines().any(|line| line == TALK_MERGED_ONLY) {
+        let whole = |line: &str| match line.trim_end() == TALK_MERGED_ONLY {
+            true => line.replace(TALK_MERGED_ONLY, TALK_MERGED),
+            false => line.to_owned(),
+        };
+        let rules: String = rules.split_inclusive('\n').map(whole).collect();
+        return disk::write_whole(root, &path, rules.as_bytes());
+    }
     if rules.lines().any(|line| line.contains("TALK.md")) {
         return Ok(());
     }

@@ -50,6 +50,9 @@ pub struct Changed {
 /// Opens a governed project in a plain folder. If the folder is in a repository, its hooks and workers are
 /// executed only where that repository is trusted, as commands are. Inside a run it is.
 pub(crate) fn folder(root: &Path) -> Result<Context, GovernError> {
+    // Where a repository lies is told from whole paths. A folder that is not there is refused below, by name.
+    let whole = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let root = whole.as_path();
     // Trust is not asked for only where there is no repository at all: one that can't be opened is not
     // trusted.
     if !Repository::discover(root, None).is_err_and(|error| error.is_nowhere()) {

@@ -29,7 +29,8 @@ pub(crate) fn run(global: &Global, args: &Loop) -> Result<i32, Failure> {
         }
     };
     let driver = Driver { root, config, worker: &args.worker, grace: KILL_GRACE, audience: &Aloud };
-    let looped = drive(driver, args.approve, args.max_turns, &hears);
+    let doubts = |warnings: &[String]| place::doubts(global, warnings);
+    let looped = drive(driver, args.approve, args.max_turns, &hears, &doubts);
     let report = &looped.report;
     if args.json {
         output::line(&output::json(&Told::of(report)));

@@ -4,6 +4,7 @@ use super::super::fail::Failure;
 use super::super::output;
 use super::super::session::Global;
 use super::args::Where;
+use crate::app::govern::acts::warned;
 use crate::app::govern::place::{Branch, Changed, PROJECT, change_folder};
 use crate::app::govern::{Done, Facts};
 use crate::governed::{Config, GovernedError, Root, State};
@@ -52,6 +53,7 @@ fn acted(
     if may_begin {
         warn(global, &changed.warnings);
     }
+    doubts(global, &changed.done.warnings);
     show(global, place.json, &changed);
     // The change was written, but something kept the act from its end: that is exit code 1, not success.
     changed.done.failure.map_or(Ok(0), |error| Err(Failure { code: 1, ..error.into() }))
@@ -100,6 +102,13 @@ impl Where {
 pub(crate) fn warn(global: &Global, warnings: &[String]) {
     for warning in warnings.iter().filter(|_| !global.quiet) {
         output::note(&format!("warning: {PROJECT}: {}", escape(warning.as_bytes())));
+    }
+}
+
+/// Prints what is doubtful about a result that was accepted.
+pub(crate) fn doubts(global: &Global, warnings: &[String]) {
+    for warning in warnings.iter().filter(|_| !global.quiet) {
+        output::note(&escape(warned(warning).as_bytes()));
     }
 }
 

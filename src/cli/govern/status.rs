@@ -104,6 +104,10 @@ fn show(seen: &Seen, place: &Where) {
 /// Returns what comes next, with the command to type where a person has to act.
 fn hint(next: &Next, state: &State, place: &str) -> String {
     match next {
+        // Another tool has left it so; it does not go on.
+        _ if state.status() == Some(RunStatus::Failed) => {
+            format!("a person: the run failed; git aynig govern start{place} # begins another")
+        }
         Next::Turn(role) => format!("a turn of {role}"),
         Next::Waiting(role) => format!("{role}'s worker, then: git aynig govern accept{place} -F <result>"),
         // A run that is blocked at a gate goes on once the gate is approved.

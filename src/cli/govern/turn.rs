@@ -6,6 +6,7 @@ use super::super::fail::Failure;
 use super::super::session::Global;
 use super::Aloud;
 use super::args::Turn as Args;
+use super::place::doubts;
 use crate::app::config::Flags;
 use crate::app::govern::KILL_GRACE;
 use crate::app::govern::driver::Driver;
@@ -26,6 +27,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<i32, Failure> {
     };
     let driver = Driver { root: &root, config: &config, worker: &args.worker, grace, audience: &Aloud };
     let done = Turning { driver, role: &role, run_id: run_id.as_deref() }.take()?;
+    doubts(global, &done.warnings);
     let declared = done.declare(&root, &done.next(&config))?.to_json();
     declare::aloud(&declared)?;
     Ok(0)

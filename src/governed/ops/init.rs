@@ -1,4 +1,4 @@
-//! Beginning a run, also after one that is completed, and letting a blocked one go on. Implements G15.
+//! Beginning a run, also after one that is over, and letting a blocked one go on. Implements G15.
 
 use super::super::events::{self, Happened, Resolved};
 use super::super::journal::{Change, RUN_HISTORY};
@@ -47,17 +47,17 @@ pub fn init_run(root: &Root, config: &Config) -> Result<Initialized, GovernedErr
     })
 }
 
-/// Begins a run after a completed one. The old run is a line of `run-history.jsonl`; history, ledger and
+/// Begins a run after one that is over: completed, or left as failed by another tool. The old run is a line of `run-history.jsonl`; history, ledger and
 /// decisions stay.
 ///
 /// # Errors
-/// [`Refusal::NotAllowed`] unless the run is completed;
+/// [`Refusal::NotAllowed`] unless the run is over;
 /// [`GovernedError::Locked`].
 pub(crate) fn init_next_run(root: &Root, config: &Config) -> Result<Initialized, GovernedError> {
     locked(root, Some(config), |_| {
         let old = state::require(root)?;
         let status = old.status();
-        if status != Some(RunStatus::Completed) {
+        if !status.is_some_and(RunStatus::is_over) {
             return Err(Refusal::NotAllowed { verb: Verb::Initialize, status }.into());
         }
         let phase = config.first_phase().unwrap_or("planning");

@@ -18,6 +18,7 @@ pub(crate) use paths::{RESERVED, is_product};
 pub(crate) use result::TurnResult;
 #[cfg(feature = "conformance")]
 pub(crate) use schema::CATEGORIES;
+pub(crate) use schema::STATUSES;
 
 use super::Config;
 use super::json::Object;

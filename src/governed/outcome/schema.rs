@@ -19,7 +19,7 @@ const REQUIRED: [&str; 13] = [
     "artifact",
     "proposed_next_role",
 ];
-const STATUSES: [&str; 4] = ["completed", "blocked", "needs_human", "failed"];
+pub(crate) const STATUSES: [&str; 4] = ["completed", "blocked", "needs_human", "failed"];
 /// What a decision may be about.
 pub(crate) const CATEGORIES: [&str; 6] =
     ["implementation", "architecture", "scope", "process", "quality", "release"];

@@ -36,6 +36,14 @@ impl RunStatus {
         }
     }
 
+    /// True for a run that takes no turn any more, so that another may begin after it.
+    pub(crate) fn is_over(self) -> bool {
+        match self {
+            Self::Completed | Self::Failed => true,
+            Self::Idle | Self::Active | Self::Paused | Self::Blocked => false,
+        }
+    }
+
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == name)
     }

@@ -224,9 +224,38 @@ impl Runner<'_> {
         }
         let canceled = self.end_attempts(&group, branch, &tip)?;
         let moved = self.move_branch(&group.branch, from, commit, "aynig: choose", self.soon())?;
-        let notes = moved_notes(&group.branch, moved)?;
-        let notes = notes.ok_or_else(|| ChangeError::Raced(group.branch.clone()))?;
+        let Some(notes) = moved_notes(&group.branch, moved)? else {
+            self.give_way(&group);
+            return Err(ChangeError::Raced(group.branch.clone()));
+        };
         Ok(Chosen { written: Written { notes, ..written(&group.branch, commit, state) }, canceled })
+    }
+
+    /// Ends the attempts as the choice has it that moved the branch first: this one took that for one that was cut
+    /// short, and has ended them otherwise. What can't be moved stays, and asks for nothing.
+    fn give_way(&self, group: &Group) {
+        let head = self.fresh_tip(&group.branch).ok().flatten().and_then(|tip| tip.event);
+        let chose = head.as_ref().and_then(|event| event.message.last(fan::CHOSEN)).map(<[u8]>::to_vec);
+        let Some(chose) = chose.filter(|chose| group.attempts.iter().any(|(name, _)| name == chose)) else {
+            return;
+        };
+        let mut ends = Vec::new();
+        for (name, _) in &group.attempts {
+            let Some(tip) = self.fresh_tip(&RefName::branch(name)).ok().flatten() else { continue };
+            let event = tip.event.as_ref().filter(|event| fan::is_ended(event));
+            let state = if *name == chose { DONE } else { CANCELED };
+            if event.is_none_or(|event| event.state_name().is_some_and(|now| now.as_str() == state)) {
+                continue;
+            }
+            let message = fan::ended(event, state, &chose, &unique());
+            let name = RefName::branch(name);
+            if let Ok(end) = self.write_declared(&name, &message, tip.commit.tree, vec![tip.id()]) {
+                ends.push((name, tip.id(), end));
+            }
+        }
+        for (name, at, end) in ends {
+            let _ = self.advance(&name, at, end, "aynig: choose");
+        }
     }
 
     /// Returns what an attempt was before a choice that was cut short had ended it; called only while the

@@ -47,7 +47,7 @@ pub(crate) fn is_protected(short: &str) -> bool {
 }
 
 /// Most bytes of a `.git` file: a path and a few more.
-const DOT_GIT_MAX: u64 = 16 << 10;
+pub(crate) const DOT_GIT_MAX: u64 = 16 << 10;
 
 /// Where a repository lies, by the file system alone.
 #[derive(Debug, Clone)]

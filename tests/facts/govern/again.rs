@@ -182,3 +182,114 @@ fn the_loop_rejects_what_is_invalid() {
     let said = govern(&life, &["turn", "--root", root, "--role", "dev", "--", "true"]).expect(0);
     assert!(said.stdout.contains("left no result") || said.stdout.contains("rejected"), "{said:?}");
 }
+
+/// G6, G15: so they are where rules hide everything from Git, and where they convert line ends; what is committed is
+/// what was written.
+#[test]
+fn completed_runs_are_merged_whatever_rules_say() {
+    let ours = "/TALK.md merge=union -text";
+    for (file, rules, wanted) in [
+        (".gitignore", "*\n!file\n", ours.to_owned()),
+        (
+            ".gitattributes",
+            "* text eol=crlf\n.aynig/** -text",
+            format!("* text eol=crlf\n.aynig/** -text\n{ours}"),
+        ),
+        // The line of an older version, and one that is the project's own.
+        (".gitattributes", ".aynig/** -text\n/TALK.md merge=union\n", format!(".aynig/** -text\n{ours}")),
+        (
+            ".gitattributes",
+            ".aynig/** -text\nTALK.md merge=union eol=lf\n",
+            ".aynig/** -text\nTALK.md merge=union eol=lf".to_owned(),
+        ),
+    ] {
+        let life = short();
+        life.config("core.autocrlf", if file == ".gitattributes" { "true" } else { "false" });
+        life.write(file, rules);
+        life.git(&["add", "-f", file]);
+        life.git(&["commit", "-qm", "rules"]);
+        let (a, b) = (completed(&life, "a"), completed(&life, "b"));
+        for path in ["TALK.md", ".agentxchain/state.json", ".agentxchain/events.jsonl"] {
+            let text = life.git(&["show", &format!("a:{path}")]);
+            assert!(!text.contains('\r'), "{rules}: {path}: {text:?}");
+        }
+        assert_eq!(life.git(&["show", "a:.gitattributes"]), wanted, "{rules}");
+        merged_by_plain_git(&life, [&a, &b]);
+        assert_eq!(life.git(&["status", "--porcelain"]), "", "{rules}");
+    }
+}
+
+/// G15: a folder whose rules an older version wrote gets what they lack.
+#[test]
+fn rules_of_an_older_version_are_added_to() {
+    let life = short();
+    completed(&life, "work");
+    life.git(&["checkout", "-q", "work"]);
+    let rules = ".agentxchain/.gitattributes";
+    let new = life.read(rules);
+    assert!(new.starts_with("* -text\n"), "{new}");
+    life.write(rules, &new.replace("* -text\n", ""));
+    life.git(&["commit", "-qam", "older\n\ndwp-state: done"]);
+    life.git(&["checkout", "-q", "main"]);
+    completed(&life, "work");
+    assert_eq!(show(&life, rules), new.trim_end());
+}
+
+/// G15: a run that another tool left as failed is over too: another begins after it, and `status` says so.
+#[test]
+fn a_run_begins_where_another_tool_left_a_failed_one() {
+    let life = short();
+    let plain = life.repo.home().join("plain");
+    std::fs::create_dir(&plain).unwrap();
+    std::fs::copy(life.path("agentxchain.json"), plain.join("agentxchain.json")).unwrap();
+    let fail = |path: &std::path::Path| {
+        let mut state: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        state["status"] = json!("failed");
+        std::fs::write(path, format!("{state:#}\n")).unwrap();
+        state["run_id"].clone()
+    };
+    for place in [["-b", "work"], ["--root", plain.to_str().unwrap()]] {
+        let call = |verb: &str| govern(&life, &[&[verb][..], &place].concat()).expect(0);
+        call("start");
+        let first = if place[0] == "-b" {
+            life.git(&["checkout", "-q", "work"]);
+            let first = fail(&life.path(".agentxchain/state.json"));
+            life.git(&["commit", "-qam", "failed\n\ndwp-state: blocked"]);
+            life.git(&["checkout", "-q", "main"]);
+            first
+        } else {
+            fail(&plain.join(".agentxchain/state.json"))
+        };
+        let said = call("status").stdout;
+        let hint = format!("the run failed; git aynig govern start {} ", place[0]);
+        assert!(said.contains(&hint) && !said.contains("unblock"), "{said}");
+        call("start");
+        let (state, over) = if place[0] == "-b" {
+            assert_eq!(life.state("work"), "turn/dev");
+            (state(&life), show(&life, ".agentxchain/run-history.jsonl"))
+        } else {
+            let read = |file: &str| std::fs::read_to_string(plain.join(".agentxchain").join(file)).unwrap();
+            (serde_json::from_str(&read("state.json")).unwrap(), read("run-history.jsonl"))
+        };
+        assert!(state["status"] == "active" && state["run_id"] != first, "{state}");
+        let over = lines(&over);
+        assert_eq!((&over[0]["run_id"], &over[0]["status"]), (&first, &json!("failed")), "{over:?}");
+    }
+}
+
+/// K33: a file that Git takes for a broken repository stops what is below it, and the hint moves it away.
+#[test]
+fn an_empty_file_in_a_repositorys_place_is_named() {
+    let life = short();
+    let (home, plain) = (life.repo.home(), life.repo.home().join("plain"));
+    std::fs::create_dir(&plain).unwrap();
+    std::fs::copy(life.path("agentxchain.json"), plain.join("agentxchain.json")).unwrap();
+    let file = home.join(".git");
+    std::fs::write(&file, "").unwrap();
+    let root = plain.to_str().unwrap();
+    let said = govern(&life, &["start", "--root", root]).expect(128);
+    let moves = format!("mv '{0}' '{0}.aside'", file.display());
+    assert!(said.stderr.contains(&moves), "{said:?}");
+    std::fs::rename(&file, home.join(".git.aside")).unwrap();
+    govern(&life, &["start", "--root", root]).expect(0);
+}

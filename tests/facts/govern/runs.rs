@@ -492,3 +492,24 @@ fn a_branch_writes_to_its_own_files_alone() {
     assert!(said.code != Some(0) && said.stderr.contains("events.jsonl"), "{said:?}");
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "kept\n");
 }
+
+/// G8, K33: a folder of a trusted repository is the same one, however it is named.
+#[test]
+fn a_folder_that_is_named_from_here_is_in_its_repository() {
+    let life = life(|_| {});
+    life.write("sub/agentxchain.json", &life.read("agentxchain.json"));
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "sub"]);
+    life.git(&["config", "--global", "--unset", "aynig.commandsFrom"]);
+    let refused = govern(&life, &["start", "--root", "sub"]).expect(2);
+    assert!(refused.stderr.contains(&format!("git -C '{}", life.repo.path().display())), "{refused:?}");
+    life.run(&["trust"]).expect(0);
+    for root in ["sub", "./sub/../sub", life.path("sub").to_str().unwrap()] {
+        govern(&life, &["start", "--root", root]).expect(0);
+        govern(&life, &["assign", "--root", root]).expect(0);
+        let state: Value = serde_json::from_str(&life.read("sub/.agentxchain/state.json")).unwrap();
+        let turn = state["active_turns"].as_object().unwrap().values().next().unwrap();
+        assert_eq!(turn["baseline"]["kind"], "git_worktree", "{root}");
+        std::fs::remove_dir_all(life.path("sub/.agentxchain")).unwrap();
+    }
+}

@@ -265,3 +265,120 @@ sed -n '/^```json$/,/^```$/p' "$prompt" | sed '1d;$d' | sed 's/"<[^"]*>"/"some w
         }
     }
 }
+
+/// G7, G16: what is doubtful about an accepted turn is in its commit, and said by the verb that accepted it.
+#[test]
+fn warnings_of_an_accepted_turn_are_said() {
+    let life = life(|config| {
+        one_phase(config, "qa");
+        config["policies"] = json!([
+            { "id": "shown", "rule": "require_reproducible_verification", "action": "warn" }
+        ]);
+    });
+    let script = r#"result '' review human
+sed -i 's/"run_id": "[^"]*"/"run_id": "other"/' "$AGENTXCHAIN_RESULT""#;
+    worker(&life, &format!("{RESULT}{script}"));
+    let told = |said: &str| said.contains("warning: policy 'shown': ") && said.contains("warning: run_id ");
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    let said = life.git(&["log", "-1", "--format=%B", "work"]);
+    assert!(said.contains("accepted\n\ndid it\n\nwarning: ") && told(&said), "{said}");
+    let plain = life.repo.home().join("plain");
+    std::fs::create_dir(&plain).unwrap();
+    std::fs::copy(life.path("agentxchain.json"), plain.join("agentxchain.json")).unwrap();
+    let (root, script) = (plain.to_str().unwrap(), life.path(".aynig/govern/worker"));
+    let script = script.to_str().unwrap();
+    let said = govern(&life, &["loop", "--root", root, "--max-turns", "1", "--", script]);
+    assert!(told(&said.stderr), "{said:?}");
+    let said = govern(&life, &["turn", "--root", root, "--role", "qa", "--", script]).expect(0);
+    assert!(told(&said.stderr) && said.stdout.lines().count() == 1, "{said:?}");
+    govern(&life, &["assign", "--root", root, "qa"]).expect(0);
+    let state = std::fs::read_to_string(plain.join(".agentxchain/state.json")).unwrap();
+    let state: Value = serde_json::from_str(&state).unwrap();
+    let result = json!({
+        "schema_version": "1.0", "run_id": "other", "role": "qa", "runtime_id": "reviewer", "status": "completed",
+        "turn_id": state["active_turns"].as_object().unwrap().keys().next(), "summary": "did it", "decisions": [],
+        "objections": [{ "id": "OBJ-001", "severity": "low", "statement": "none" }], "files_changed": [],
+        "verification": { "status": "skipped" }, "artifact": { "type": "review", "ref": null },
+        "proposed_next_role": "human",
+    });
+    std::fs::write(plain.join("result"), result.to_string()).unwrap();
+    let file = plain.join("result");
+    let said = govern(&life, &["accept", "--root", root, "-F", file.to_str().unwrap()]).expect(0);
+    assert!(told(&said.stderr), "{said:?}");
+}
+
+/// A worker that does what its prompt says, and takes names and values from nowhere else.
+const OBEY: &str = r#"
+prompt=$AGENTXCHAIN_DISPATCH_DIR/PROMPT.md
+obey() {
+    cp "$prompt" "$T/prompt.$AGENTXCHAIN_ROLE"
+    sed -n '/^Write one JSON object/,$p' "$prompt" | sed -n '/^```json$/,/^```$/p' | sed '1d;$d' |
+        sed 's/"<[^"]*>"/"some words"/' >"$AGENTXCHAIN_RESULT"
+}
+"#;
+
+/// G14: the prompt names what policies ask of a result, and offers no status that they refuse.
+#[test]
+fn a_worker_that_obeys_its_prompt_breaks_no_policy() {
+    let life = life(|config| {
+        one_phase(config, "dev");
+        let rule = |id: &str, of: &str, action: &str, params: Value| {
+            json!({ "id": id, "rule": of, "action": action,
+                "params": params })
+        };
+        let mut elsewhere = rule("elsewhere", "require_status", "block", json!({ "allowed": ["blocked"] }));
+        elsewhere["scope"] = json!({ "roles": ["pm"] });
+        let mut ended =
+            rule("ended", "require_status", "escalate", json!({ "allowed": ["needs_human", "failed"] }));
+        ended["message"] = json!("ask\nfirst");
+        config["policies"] = json!([
+            rule("shown", "require_reproducible_verification", "block", json!({})),
+            ended,
+            rule("cheap", "max_cost_per_turn", "block", json!({ "limit_usd": 2 })),
+            rule("long", "max_total_turns", "warn", json!({ "limit": 9 })),
+            elsewhere,
+        ]);
+    });
+    worker(&life, &format!("{OBEY}obey"));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    let said = life.git(&["log", "-1", "--format=%B", "work"]);
+    assert!(said.contains("accepted") && !said.contains("warning: "), "{said}");
+    let history = lines(&show(&life, ".agentxchain/history.jsonl"));
+    assert_eq!(history[0]["status"], "needs_human");
+    let prompt = life.said("prompt.dev");
+    for told in
+        ["`shown`: `verification.status` is ", "`ended`: `status` is ", "`cheap`: `cost.usd` is ", "`long`: "]
+    {
+        assert!(prompt.contains(told), "{told}: {prompt}");
+    }
+    assert!(prompt.contains("stops for a person (ask first)"), "{prompt}");
+    assert!(!prompt.contains("elsewhere") && !prompt.contains("`completed`"), "{prompt}");
+}
+
+/// G14: a turn to which work was delegated is told to make the decisions that were demanded of it.
+#[test]
+fn a_worker_that_obeys_its_prompt_makes_the_decisions_that_it_owes() {
+    let life = life(|config| one_phase(config, "pm"));
+    let script = r#"
+[ "$AGENTXCHAIN_ROLE" = pm ] || { obey; exit; }
+cat >"$AGENTXCHAIN_RESULT" <<END
+{"schema_version": "1.0", "run_id": "$AGENTXCHAIN_RUN_ID", "turn_id": "$AGENTXCHAIN_TURN_ID", "role": "pm",
+ "runtime_id": "$AGENTXCHAIN_RUNTIME", "status": "completed", "summary": "hands it on", "decisions": [],
+ "objections": [], "files_changed": [], "verification": {"status": "skipped"},
+ "artifact": {"type": "review", "ref": null}, "proposed_next_role": "dev",
+ "delegations": [{"id": "del-001", "to_role": "dev", "charter": "decide", "acceptance_contract": ["it is decided"],
+ "required_decision_ids": ["DEC-007", "DEC-010"]}]}
+END"#;
+    worker(&life, &format!("{OBEY}{script}"));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    for _ in 0..2 {
+        life.run(&["tick", "work"]).expect(0);
+    }
+    let history = lines(&show(&life, ".agentxchain/history.jsonl"));
+    let ids: Vec<_> = history[1]["decisions"].as_array().unwrap().iter().map(|made| &made["id"]).collect();
+    assert_eq!(ids, [&json!("DEC-007"), &json!("DEC-010")]);
+    let prompt = life.said("prompt.dev");
+    assert!(prompt.contains("List in `decisions`, each under its own id: `DEC-007`, `DEC-010`"), "{prompt}");
+}
