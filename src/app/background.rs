@@ -246,7 +246,7 @@ pub fn wake(session: &Session, report: &Report) {
 fn wake_beside(session: &Session, place: &Path, branches: &[RefName]) -> Result<(), AppError> {
     let (repo, sandbox) = (&session.repo, session.config.sandbox()?);
     let plainly = session.config.all("exec").is_empty() && sandbox == Sandbox::Off;
-    let kept = if plainly { repo.aynig_dir() } else { repo.common_dir.clone() };
+    let kept = if sandbox == Sandbox::Off { repo.aynig_dir() } else { repo.common_dir.clone() };
     let own = [kept, session.config.worktree_dir(repo)];
     let by_commands = own.into_iter().chain(logs::folders(repo)).chain(sandbox.writes().iter().cloned());
     let by_commands = by_commands.map(|dir| std::fs::canonicalize(&dir).unwrap_or(dir));

@@ -147,9 +147,17 @@ fn is_unready(verdict: &Verdict) -> bool {
     matches!(
         verdict,
         Verdict::Failed(
-            RunnerError::Unready { .. } | RunnerError::NoWrapper { .. } | RunnerError::Closed { .. }
+            RunnerError::Unready { .. }
+                | RunnerError::SlotNote { .. }
+                | RunnerError::NoWrapper { .. }
+                | RunnerError::Closed { .. }
         )
     )
+}
+
+/// True where what is kept of this repository is being removed: then nothing new is noted.
+fn is_closed(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Failed(RunnerError::Closed { .. }))
 }
 
 impl<'a> Chaining<'a> {
@@ -271,7 +279,7 @@ impl<'a> Chaining<'a> {
             } else if matches!(report.verdict, Verdict::Refused(Refusal::Changed)) {
                 self.changed.store(true, Ordering::Relaxed);
                 self.warn(self.note(&report.branch));
-            } else if taken.is_some() && is_unready(&report.verdict) {
+            } else if is_unready(&report.verdict) && (taken.is_some() || !is_closed(&report.verdict)) {
                 // Nothing can run here until it is mended, and the branch waits for that.
                 self.unready.store(true, Ordering::Relaxed);
                 say_unready(&self.session.repo);

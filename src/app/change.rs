@@ -6,7 +6,7 @@
 
 use super::background;
 use super::config::Flags;
-use super::govern::TURN_ID;
+use super::govern::TURN_OF;
 use super::session::Session;
 use super::shown::{Shown, short};
 use super::status::by_a_run;
@@ -21,7 +21,6 @@ use crate::protocol::waits;
 use crate::runner::change::{ChangeError, Inside, Written};
 use crate::runner::settings::Settings;
 use crate::runner::{Runner, Silent, Tip};
-use crate::store::git_calls::branch_from_arg;
 use crate::store::remote::push_branch;
 use crate::store::{RefName, Swap, pattern};
 use crate::supervisor::interrupt::Interrupt;
@@ -78,17 +77,17 @@ pub fn declaration(
     Ok(declaration)
 }
 
+/// True inside of a governed turn of the run that this process is inside of, and not of a run below that.
+pub fn is_in_turn() -> bool {
+    let run = std::env::var_os("AYNIG_RUN_ID");
+    run.is_some() && std::env::var_os(TURN_OF) == run
+}
+
 /// Refuses to write an event of a run's own branch for a worker of a governed turn (G7): the kernel would take
 /// that for the run's outcome, and the turn would never be judged.
-pub fn refuse_in_turn(branch: Option<&OsStr>) -> Result<(), AppError> {
-    let own = std::env::var_os("AYNIG_BRANCH").filter(|_| std::env::var_os("AYNIG_RUN_ID").is_some());
-    let is_own = own.is_some_and(|own| {
-        branch.is_none_or(|name| branch_from_arg(name) == Some(RefName::branch(own.as_bytes())))
-    });
-    match std::env::var_os(TURN_ID) {
-        Some(_) if is_own => Err(Misuse::InsideTurn.into()),
-        Some(_) | None => Ok(()),
-    }
+fn refuse_in_turn(branch: &RefName, inside: Option<&Inside>) -> Result<(), AppError> {
+    let is_own = inside.is_some_and(|inside| inside.branch == *branch);
+    if is_own && is_in_turn() { Err(Misuse::InsideTurn.into()) } else { Ok(()) }
 }
 
 /// Which branches a verb can be about.
@@ -167,6 +166,7 @@ impl<'a> Change<'a> {
     ) -> Result<Written, AppError> {
         self.write(|runner, inside| {
             let branch = self.session.branch_or_current(branch, "set-state <state> -b <branch>")?;
+            refuse_in_turn(&branch, inside)?;
             self.changed(runner.set_state(&branch, declaration, dialect, inside))
         })
     }
@@ -175,6 +175,7 @@ impl<'a> Change<'a> {
     pub fn set_working(&self, branch: Option<&OsStr>) -> Result<Written, AppError> {
         self.write(|runner, inside| {
             let branch = self.session.branch_or_current(branch, "set-working -b <branch>")?;
+            refuse_in_turn(&branch, inside)?;
             self.changed(runner.set_working(&branch, inside))
         })
     }

@@ -141,8 +141,11 @@ impl Group {
 /// Which branches are wanted.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Branches by name; empty for all whose head is a state event, or may have been meant as one.
+    /// Branches by name; empty for all whose head is a state event or, unless a program asks, may have been meant
+    /// as one.
     pub named: Vec<RefName>,
+    /// True where a program asks.
+    pub programs: bool,
     /// Only branches that wait for a person.
     pub waiting: bool,
     /// Only branches that a run holds; with `waiting`, those of both kinds.
@@ -163,7 +166,10 @@ impl Filter {
             || self.running && group == Group::Running;
         let is_new = self.since.is_none_or(|since| status.tip.commit.committed.is_some_and(|at| at >= since));
         let is_named = match &*self.named {
-            [] => status.tip.event.is_some() || missed_state(&status.tip.commit.message).is_some(),
+            [] => {
+                let missed = || missed_state(&status.tip.commit.message).is_some();
+                status.tip.event.is_some() || !self.programs && missed()
+            }
             named => named.contains(&status.branch),
         };
         is_in_group && is_new && is_named

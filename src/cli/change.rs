@@ -4,7 +4,7 @@ use super::args::{Branches, DialectArg, SetState, SetWorking};
 use super::fail::Failure;
 use super::session::{Global, Session};
 use super::{exit, handed, output, written};
-use crate::app::change::{About, Change, declaration, end, refuse_in_turn, state};
+use crate::app::change::{About, Change, declaration, end, state};
 use crate::app::config::Flags;
 use crate::app::{AppError, Exit, Misuse};
 use crate::protocol::declaration::LINE_PREFIX;
@@ -44,7 +44,6 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
         output::line(&format!("{LINE_PREFIX}{}", declaration.to_json()));
         return Ok(0);
     }
-    refuse_in_turn(args.branch.as_deref())?;
     if let Some(code) = handed::set_state(args)? {
         return Ok(code);
     }
@@ -70,7 +69,6 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
 
 /// Runs `git aynig set-working`.
 pub fn set_working(global: &Global, args: &SetWorking) -> Result<i32, Failure> {
-    refuse_in_turn(args.branch.as_deref())?;
     if let Some(code) = handed::set_working(args)? {
         return Ok(code);
     }

@@ -4,8 +4,9 @@
 use super::args::{Ask, DialectArg, Inbox, Send, SetState, SetWorking};
 use super::fail::Failure;
 use super::{change, exit, output};
-use crate::app::Exit;
+use crate::app::change::is_in_turn;
 use crate::app::handed::{Confined, confined};
+use crate::app::{AppError, Exit, Misuse};
 use crate::protocol::handed::{Handed, Verb};
 use std::ffi::OsStr;
 
@@ -43,6 +44,9 @@ const OWN: &str = "a run changes no branch but its own";
 pub fn set_state(args: &SetState) -> Result<Option<i32>, Failure> {
     let Some(confined) = confined() else { return Ok(None) };
     only(confined.is_own(args.branch.as_deref()) && args.remote.is_none(), OWN)?;
+    if is_in_turn() {
+        return Err(AppError::from(Misuse::InsideTurn).into());
+    }
     only(!args.push, "'--push'")?;
     let text = change::text(&args.message, args.file.as_deref())?;
     let mut flags = flags("trailer", &args.trailer);
@@ -63,6 +67,9 @@ pub fn set_state(args: &SetState) -> Result<Option<i32>, Failure> {
 pub fn set_working(args: &SetWorking) -> Result<Option<i32>, Failure> {
     let Some(confined) = confined() else { return Ok(None) };
     only(confined.is_own(args.branch.as_deref()) && args.remote.is_none(), OWN)?;
+    if is_in_turn() {
+        return Err(AppError::from(Misuse::InsideTurn).into());
+    }
     let flags = flags("lease", args.lease.as_slice());
     let switches = switches(&[(args.json, "json")]);
     hand(&confined, &Handed { verb: Verb::SetWorking, what: None, text: None, flags, switches }).map(Some)

@@ -197,7 +197,9 @@ pub fn of(error: &RunnerError, branch: Option<&RefName>) -> Vec<String> {
             if hints.is_empty() {
                 let other = "git config --global aynig.worktreeDir <folder>";
                 hints.extend((*what == "worktrees").then(|| other.to_owned()));
-                hints.push(match (in_place_of_a_folder(path), is_of_another(path)) {
+                // Where worktrees are kept may be a folder of the system's.
+                let is_theirs = *what != "worktrees" && is_of_another(path);
+                hints.push(match (in_place_of_a_folder(path), is_theirs) {
                     (Some(file), _) => move_aside(file),
                     (None, true) => take_over(path),
                     (None, false) => format!("ls -ld {word}; mkdir -p {word} && chmod u+rwx {word}"),
@@ -348,10 +350,21 @@ pub fn remove_symbolic_ref(name: &RefName) -> String {
     format!("git symbolic-ref -d {}", full_word(name))
 }
 
-/// Returns the command that keeps a worktree whose note can't be read, and that note, under other names: a new
-/// worktree takes its place.
+/// Returns the command that keeps a worktree whose note can't be read, and that note, under names that nothing
+/// else has: a new worktree takes its place. The note goes only once the worktree has, and the worktree leads to
+/// the registration no more, which is the new one's.
 pub fn move_slot_aside(note: &Path, dir: &Path) -> String {
-    format!("{}; {}", move_aside(dir), move_aside(note))
+    let unique = uuid::Uuid::new_v4().simple().to_string();
+    let aside = |path: &Path| {
+        let path = path.as_os_str().as_encoded_bytes();
+        (shell_word(path), shell_word(&[path, b".aside-", &unique.as_bytes()[..8]].concat()))
+    };
+    let ((dir_word, dir_aside), (note, note_aside)) = (aside(dir), aside(note));
+    let note = format!("mv {note} {note_aside}");
+    match dir.symlink_metadata() {
+        Ok(_) => format!("mv {dir_word} {dir_aside} && rm -f {dir_aside}/.git && {note}"),
+        Err(_) => note,
+    }
 }
 
 /// Returns the command that shows where `aynig.exec`, the program that starts commands, is configured.

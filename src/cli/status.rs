@@ -11,7 +11,7 @@ use super::{exit, output, render, watch};
 use crate::app::Exit;
 use crate::app::asking::Asking;
 use crate::app::events;
-use crate::app::govern::next::GOVERN_RUN;
+use crate::app::govern::next::{GOVERN_RUN, TURN};
 use crate::app::status::{
     self, Filter, Group, StatusLine, Statuses, by_a_run, is_paused, left, run_of, stalled_why, standing_name,
     waits,
@@ -37,16 +37,13 @@ pub fn run(global: &Global, args: &Status) -> Result<i32, Failure> {
     let since = args.since.as_deref().map(events::since).transpose()?;
     let session = global.open()?;
     let named = args.branches.iter().map(|arg| session.branch(arg)).collect::<Result<_, _>>()?;
-    let filter = Filter { named, waiting: args.waiting, running: args.running, since };
+    let programs = args.json || args.porcelain;
+    let filter = Filter { named, programs, waiting: args.waiting, running: args.running, since };
     if args.watch {
         return watch::run(global, &session, args, &filter);
     }
     let mut found = status::look(&session, &args.branches, args.remote.clone())?;
-    // Programs are told of state events, and people also of what may have been meant as one.
-    let is_told = |status: &BranchStatus| {
-        !(args.json || args.porcelain) || !args.branches.is_empty() || status.tip.event.is_some()
-    };
-    found.surveyed.branches.retain(|status| is_told(status) && filter.wants(status, &found.asking));
+    found.surveyed.branches.retain(|status| filter.wants(status, &found.asking));
     filter.order(&mut found.surveyed.branches);
     let Statuses { surveyed, asking, pauses, settings, now, .. } = &found;
     if args.json {
@@ -284,7 +281,8 @@ pub(super) fn answered(
             // A node of a flow went in a circle, or too far, and so did its flow: resuming the flow lets both
             // go on.
             let stopped = at.resume_flow().filter(|_| state(status) == BLOCKED);
-            let governed = event.filter(|event| event.message.last(GOVERN_RUN).is_some());
+            let rests = status.standing == Standing::Waits && !state(status).starts_with(TURN);
+            let governed = event.filter(|event| rests && event.message.last(GOVERN_RUN).is_some());
             let set = match event.and_then(|event| event.message.last(QUESTION)) {
                 Some(_) if !asks.is_empty() => asks,
                 Some(_) => format!("; {} <choice>", at.call("answer")),

@@ -84,6 +84,11 @@ pub(crate) fn take(repo: &Repository, branch: &RefName) -> Option<Taken> {
     take_at(&folder(repo).join(name_for(branch.as_bytes())))
 }
 
+/// True if there is a note that no process has taken on. Nothing is listed to its end for that.
+pub(crate) fn any_free(repo: &Repository) -> bool {
+    repo.pending().any(|entry| lock_at(&entry.path()).is_some() && read_at(&entry.path()).is_some())
+}
+
 /// The notes as a process works them off, the oldest first. The folder is listed again only when all notes of
 /// the last listing are gone or taken: where many branches wait, a listing for each run would take longer
 /// than the runs.

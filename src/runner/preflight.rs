@@ -10,7 +10,8 @@ use super::report::{Skip, Verdict};
 use super::{Runner, RunnerError, Tip, logs};
 use crate::store::slots::Slot;
 use crate::store::{RefName, StoreError, Unread, command_copy, remote};
-use nix::unistd::{AccessFlags, access};
+use nix::unistd::{AccessFlags, access, geteuid};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// How often a folder is created anew because an uninstallation removed it meanwhile.
@@ -75,11 +76,14 @@ impl Runner<'_> {
     }
 
     /// Checks that Git can register a slot that it does not know yet, and that the registration of any other can
-    /// be written to. Another account that once ran a tick here may have made that.
+    /// be written to. Another account that once ran a tick here may have made that; one of this account's is
+    /// mended where it is filled, whatever a command did to it.
     pub(super) fn registrable(&self, slot: &Slot) -> Result<(), RunnerError> {
-        let known = slot.admin_dir().symlink_metadata().is_ok();
-        let all = self.repo.common_dir.join("worktrees");
-        may_write("registrations of worktrees", if known { slot.admin_dir() } else { &all })
+        match slot.admin_dir().symlink_metadata() {
+            Ok(meta) if meta.uid() == geteuid().as_raw() => Ok(()),
+            Ok(_) => may_write("registrations of worktrees", slot.admin_dir()),
+            Err(_) => may_write("registrations of worktrees", &self.repo.common_dir.join("worktrees")),
+        }
     }
 
     /// Returns the error for a copy of commands that could not be made. If the folder of the copies is what

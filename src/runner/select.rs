@@ -8,7 +8,8 @@
 
 use super::known::Around;
 use super::lookups::Lookups;
-use super::pending::Backlog;
+use super::pending::any_free;
+use super::queue::note_waiting;
 use super::report::{Note, Report, Verdict};
 use super::resolve::Resolved;
 use super::settings::{CommandsFrom, CurrentBranch};
@@ -206,8 +207,13 @@ impl Runner<'_> {
             if !again || self.interrupt.signal().is_some() {
                 return !lost;
             }
-            if self.another_waits(round) && self.has_command(branch) {
-                // The caller notes the branch, behind those that wait longer for a slot (K14).
+            if self.may_give_way(round)
+                && self.has_command(branch)
+                && (round.waiting() > 0 || any_free(self.repo))
+                && note_waiting(self.repo, &self.settings, branch).is_ok()
+            {
+                // Noted, the branch comes after those that wait longer for a slot (K14). One that can't be noted
+                // goes on, or it would be lost.
                 told(&Report { verdict: Verdict::NoSlot, ..Report::new(branch) });
                 return true;
             }
@@ -238,11 +244,11 @@ impl Runner<'_> {
         routed && report.branch.is_node() && self.settings.wait_for_slot
     }
 
-    /// True in the background where another branch of the round is left, or one is noted that no process has in
-    /// hand: it waits longer for a slot than the branch whose run has just ended.
-    fn another_waits(&self, round: &Round) -> bool {
-        let noted = || self.repo.has_pending() && Backlog::default().has_first(self.repo);
-        !self.settings.wait_for_slot && self.settings.remote.is_none() && (round.waiting() > 0 || noted())
+    /// True in the background where another branch of the round is left, or one is noted: it may wait longer for
+    /// a slot than the branch whose run has just ended.
+    fn may_give_way(&self, round: &Round) -> bool {
+        let here = !self.settings.wait_for_slot && self.settings.remote.is_none();
+        here && (round.waiting() > 0 || self.repo.has_pending())
     }
 
     /// True where a command answers the branch's head.

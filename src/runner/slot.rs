@@ -156,7 +156,7 @@ impl Runner<'_> {
         let mut ticket = None;
         let mut asked = self.clock.instant();
         loop {
-            let mut unsettled = None;
+            let (mut unsettled, mut busy) = (None, false);
             let first = pool.first_of_turn(ticket.as_ref());
             for number in pool.order(&work).into_iter().filter(|number| *number >= first) {
                 let slot = pool.lock(number).map_err(|error| match error {
@@ -166,7 +166,10 @@ impl Runner<'_> {
                     }
                     other => other.into(),
                 })?;
-                let Some(mut slot) = slot else { continue };
+                let Some(mut slot) = slot else {
+                    busy = true;
+                    continue;
+                };
                 if !pool.is_open(&slot)? {
                     return Err(RunnerError::Closed { branch: branch.clone() });
                 }
@@ -175,7 +178,7 @@ impl Runner<'_> {
                     |free: bool| if free { self.registrable(&slot).map(|()| true) } else { Ok(false) };
                 match settled.and_then(usable) {
                     Ok(true) => return Ok(Some(slot)),
-                    Ok(false) => {}
+                    Ok(false) => busy = true,
                     // A slot that can't be made ready keeps what is in it, and the search for another goes
                     // on.
                     Err(error) => {
@@ -190,7 +193,8 @@ impl Runner<'_> {
             if pool.resize(self.settings.jobs.get() + self.asking_runs(&pool)) {
                 continue;
             }
-            if let Some(error) = unsettled {
+            // Where another slot is only in use, that one is waited for.
+            if let Some(error) = unsettled.filter(|_| !busy) {
                 let words = with_causes(&error);
                 report.notes.retain(|note| !matches!(note, Note::SlotLeft(_, said) if *said == words));
                 return Err(error);

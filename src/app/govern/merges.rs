@@ -38,7 +38,8 @@ pub(crate) fn logs(root: &Root) -> Result<Vec<String>, GovernedError> {
 fn talk(root: &Root) -> Result<(), GovernedError> {
     let path = root.folder().join(PROJECTS);
     let rules = read(root, &path)?.unwrap_or_default();
-    if rules.lines().any(|line| line == TALK_MERGED_ONLY) {
+    let is_text = !rules.contains(char::REPLACEMENT_CHARACTER);
+    if is_text && rules.lines().any(|line| line == TALK_MERGED_ONLY) {
         let whole = |line: &str| match line.trim_end() == TALK_MERGED_ONLY {
             true => line.replace(TALK_MERGED_ONLY, TALK_MERGED),
             false => line.to_owned(),

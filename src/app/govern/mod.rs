@@ -21,4 +21,4 @@ mod worker;
 
 pub(crate) use done::{Done, Facts};
 pub(crate) use error::{Act, GovernError};
-pub(crate) use worker::{KILL_GRACE, TURN_ID};
+pub(crate) use worker::{KILL_GRACE, TURN_OF};

@@ -19,8 +19,9 @@ use std::time::Duration;
 /// From SIGTERM to SIGKILL where no repository says how long.
 pub(crate) const KILL_GRACE: Duration = Duration::from_secs(10);
 
-/// The variable that names a worker's turn.
-pub(crate) const TURN_ID: &str = "AGENTXCHAIN_TURN_ID";
+/// The variable that names the kernel's run whose command takes a worker's turn. A command of another run inherits
+/// it too, and is inside of no turn.
+pub(crate) const TURN_OF: &str = "AGENTXCHAIN_KERNEL_RUN_ID";
 
 /// Receives what happens to workers while they are at work.
 pub(crate) trait Audience {
@@ -127,7 +128,8 @@ impl Worker {
             env.retain(|(known, _)| known != name);
             env.push((name.into(), value));
         };
-        tell(TURN_ID, turn.id().into());
+        tell("AGENTXCHAIN_TURN_ID", turn.id().into());
+        tell(TURN_OF, std::env::var_os("AYNIG_RUN_ID").unwrap_or_default());
         tell("AGENTXCHAIN_ROLE", turn.role().into());
         tell("AGENTXCHAIN_RUNTIME", turn.runtime().into());
         tell("AGENTXCHAIN_ATTEMPT", turn.attempt().to_string().into());

@@ -234,8 +234,16 @@ impl Runner<'_> {
     /// Ends the attempts as the choice has it that moved the branch first: this one took that for one that was cut
     /// short, and has ended them otherwise. What can't be moved stays, and asks for nothing.
     fn give_way(&self, group: &Group) {
-        let head = self.fresh_tip(&group.branch).ok().flatten().and_then(|tip| tip.event);
-        let chose = head.as_ref().and_then(|event| event.message.last(fan::CHOSEN)).map(<[u8]>::to_vec);
+        let mut chose = None;
+        if let Ok(Some(tip)) = self.fresh_tip(&group.branch) {
+            // The branch may have gone on since.
+            let known = HashSet::from([group.tip.id()]);
+            let _ = self.walk(tip.id(), &known, &mut |tip| {
+                let event = tip.event.as_ref();
+                chose = event.and_then(|event| event.message.last(fan::CHOSEN)).map(<[u8]>::to_vec);
+                chose.is_none()
+            });
+        }
         let Some(chose) = chose.filter(|chose| group.attempts.iter().any(|(name, _)| name == chose)) else {
             return;
         };

@@ -176,3 +176,20 @@ fn a_worker_that_sets_its_own_state_skips_no_judgement() {
         );
     }
 }
+
+/// G7: a run that a worker starts on another branch is none of its turn, and ends as its command says.
+#[test]
+fn a_run_that_a_worker_starts_sets_its_own_state() {
+    let life = life(|_| {});
+    life.write(".aynig/command/other", "#!/bin/sh\ngit aynig set-state done -m x\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(life.path(".aynig/command/other"), mode).unwrap();
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "other"]);
+    life.run(&["set-state", "other", "-b", "beside", "--no-tick"]).expect(0);
+    worker(&life, &format!("git -C '{}' aynig tick -j 2 beside >&2; exit 1", life.repo.path().display()));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    let said = life.run(&["tick", "-j", "2", "work"]);
+    let log = life.run(&["logs", "--stderr", "work"]).stdout;
+    assert_eq!(life.state("beside"), "done", "{said:?} {log}");
+}

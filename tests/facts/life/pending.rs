@@ -358,3 +358,46 @@ fn a_chain_gives_the_slot_to_who_waits_longer() {
     assert_eq!(order.strip_prefix("first\nsecond\nfirst\nfirst\n"), Some("more\nother\nmore\nmore\n"));
     eventually("nothing is left waiting", || (server.notes() == 0).then_some(()));
 }
+
+/// K13, K14, K40: where one slot can't be used and the other is in use, a branch waits for that one; where none can be
+/// used it stays noted.
+#[test]
+fn a_branch_waits_for_the_slot_that_can_be_used() {
+    let server = Server::new();
+    server.config("aynig.jobs", "2");
+    let (mut gate, _) = server.taken_by("hold");
+    server.push(&[("second", "build")]);
+    server.is("second", "done");
+    let slots = server.repo.git_dir().join("aynig/slots");
+    let [first, second] = [0, 1].map(|n| slots.join(format!("{n}.json")));
+    let is_free = std::fs::read_to_string(&first).unwrap().contains("\"run\":null");
+    let (free, taken) = if is_free { (first, second) } else { (second, first) };
+    let whole = std::fs::read(&free).unwrap();
+    std::fs::write(&free, "{").unwrap();
+    server.push(&[("third", "build")]);
+    eventually("it is noted", || (server.notes() == 1).then_some(()));
+    gate.open();
+    server.is("third", "done");
+    server.is("first", "done");
+    eventually("nothing is at work", || server.chains().is_empty().then_some(()));
+    std::fs::write(&taken, "{").unwrap();
+    server.push(&[("fourth", "build")]);
+    eventually("it stays noted", || (server.notes() == 1 && server.chains().is_empty()).then_some(()));
+    std::fs::write(&free, whole).unwrap();
+    server.push(&[("fifth", "build")]);
+    server.is("fifth", "done");
+    server.is("fourth", "done");
+}
+
+/// K40: a chain that can't note its branch for another's sake goes on with it.
+#[test]
+fn a_branch_that_cannot_be_noted_goes_on() {
+    let server = Server::new();
+    let folder = server.repo.git_dir().join("aynig/pending");
+    std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
+    std::fs::write(&folder, "in the way").unwrap();
+    server.push(&[("more", "steps"), ("other", "steps"), ("third", "build")]);
+    for branch in ["more", "other", "third"] {
+        server.is(branch, "done");
+    }
+}

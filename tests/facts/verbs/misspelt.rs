@@ -106,7 +106,9 @@ fn what_is_nearly_a_state_event_is_said_by_hooks_tick_status_and_doctor() {
             assert!(said.out.contains(says), "{args:?}: {}{}", said.out, said.err);
         }
         // Programs ask for state events, and this is none.
-        assert_eq!(world.aynig(&dir, &["status", "--porcelain"]).expect(0).out, "");
+        for form in ["--porcelain", "--json"] {
+            assert_eq!(world.aynig(&dir, &["status", form]).expect(0).out, "");
+        }
         let said = world.aynig(&dir, &["doctor"]);
         assert!(said.out.contains("work: its head"), "doctor: {}", said.out);
         // The pusher hears it too; a plain commit says nothing.
