@@ -84,14 +84,16 @@ const LOOKED_AT: u64 = 256 << 10;
 const ALIKE_MAX: usize = 4;
 
 /// True for a line that resembles the beginning of a declaration but is none: in lower case, indented, in
-/// quotes, with another character between its words or none after them.
+/// quotes, with another character between its words or none after them, or behind output that ended without a
+/// line feed.
 fn is_alike(line: &[u8]) -> bool {
     let from = line.iter().position(|b| b.is_ascii_alphabetic()).unwrap_or(line.len());
     let (before, rest) = line.split_at(from);
     let word = rest.iter().take_while(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-')).count();
     let letters = rest[..word].iter().filter(|b| b.is_ascii_alphabetic()).map(u8::to_ascii_uppercase);
     let plain = before.iter().all(|b| b.is_ascii_whitespace() || b"\"'`$>-*".contains(b));
-    plain && letters.eq(*b"SETSTATE") && !line.starts_with(LINE_PREFIX.as_bytes())
+    let behind = line.windows(LINE_PREFIX.len() + 1).any(|part| part == b"SET_STATE {");
+    (plain && letters.eq(*b"SETSTATE") || behind) && !line.starts_with(LINE_PREFIX.as_bytes())
 }
 
 #[cfg(test)]
@@ -108,6 +110,8 @@ mod tests {
             "\"SET_STATE {}\"",
             "Set-State x",
             "SET_STATE",
+            "no line feed yetSET_STATE {\"state\":\"done\"}",
+            "\rSET_STATE {}",
         ];
         for line in alike {
             assert!(is_alike(line.as_bytes()), "{line}");

@@ -433,7 +433,9 @@ pub(crate) fn refuses_atomic(output: &GitOutput) -> bool {
 fn colour(said: &[u8]) -> RemoteFailure {
     let denied = [
         "authentication failed",
-        "permission denied",
+        // What ssh says; the system's own words, of a file that can't be opened, end with these.
+        "permission denied (",
+        "permission denied, please try again",
         "could not read username",
         "could not read password",
         "terminal prompts disabled",
@@ -540,6 +542,7 @@ mod tests {
                 "me@x: Permission denied (publickey).\nfatal: Could not read from remote repository.",
                 RemoteFailure::Denied,
             ),
+            ("error: unable to open ./objects/7b: Permission denied", RemoteFailure::Other),
             ("fatal: unable to access 'http://x/': Could not resolve host: x", RemoteFailure::Unreachable),
             ("fatal: '/gone' does not appear to be a git repository", RemoteFailure::Unreachable),
             ("fatal: the remote end hung up unexpectedly", RemoteFailure::Unreachable),
