@@ -38,7 +38,7 @@ pub fn command(mend: &Mend) -> String {
         Mend::Cancel(branch) => format!("git aynig cancel {}", word(branch)),
         Mend::GitStatus(dir) => format!("git -C {} status", quoted(dir)),
         Mend::ListBranches => "git branch --list".to_owned(),
-        Mend::ClearCheckout => "commit or stash, then git aynig status".to_owned(),
+        Mend::FinishCheckout => "git aynig status".to_owned(),
         Mend::Gc(None) => "git aynig gc".to_owned(),
         Mend::Gc(Some(place)) => format!("git -C {} aynig gc", quoted(place)),
         Mend::RemoveLock { path, unless_used: false } => format!("rm {}", quoted(path)),

@@ -45,8 +45,8 @@ pub enum Mend {
     GitStatus(PathBuf),
     /// List the branches.
     ListBranches,
-    /// Commit or stash the changes that are in a checkout's way.
-    ClearCheckout,
+    /// Have a verb finish what was to arrive in a checkout, or put it back, or say what is in its way.
+    FinishCheckout,
     /// Remove what is no longer needed, from the repository at this path or, for `None`, from this one.
     Gc(Option<PathBuf>),
     /// Remove a lock; with `unless_used` only if no git process is at work.

@@ -82,7 +82,7 @@ fn what_could_not_be_put_back_is_told_and_mended_by_the_next_verb() {
         let body = life.body("work");
         let told = body.contains("could not be put back") && body.contains("git aynig status");
         assert!(told && life.state("work") == "stalled", "{body}");
-        assert!(life.run(&["doctor"]).stdout.contains("does not yet have what"), "{verb:?}");
+        assert!(life.run(&["doctor"]).stdout.contains("is not all there, or not on the branch"), "{verb:?}");
         let tree = life.rev("work^{tree}");
         life.git(&["commit", "-q", "--allow-empty", "-m", "mine"]);
         assert_eq!(life.rev("work^{tree}"), tree, "{verb:?}: an ordinary commit changes nothing");
@@ -189,7 +189,7 @@ fn an_index_that_cannot_take_its_place_is_told_and_put_back_by_the_next_verb() {
     assert!(done.json()["result"].as_str() == Some("stalled") && life.state("work") == "stalled", "{done:?}");
     assert!(body.contains("Is a directory") && body.contains("git aynig status"), "{body}");
     assert_eq!(life.read("file"), "one\nmore\n");
-    assert!(life.run(&["doctor"]).stdout.contains("does not yet have what"));
+    assert!(life.run(&["doctor"]).stdout.contains("is not all there, or not on the branch"));
     fs::remove_dir(&index).unwrap();
     fs::rename(&aside, &index).unwrap();
     life.run(&["status"]).expect(0);
