@@ -196,7 +196,8 @@ impl Runner<'_> {
     pub(super) fn check_checkouts(&self, found: &mut Findings) -> Result<(), RunnerError> {
         for (dir, branch) in checkout::pending(self.repo) {
             let (dir, branch) = (shown(&dir), name(&branch));
-            let text = format!("what a run brought to '{dir}' ({branch}) is not all there, or not on the branch");
+            let text =
+                format!("what a run brought to '{dir}' ({branch}) is not all there, or not on the branch");
             found.push(Finding::new(Warning, "checkouts", text).mend(Mend::FinishCheckout));
         }
         Ok(())
