@@ -210,7 +210,7 @@ impl Runner<'_> {
             if self.may_give_way(round)
                 && self.has_command(branch)
                 && (round.waiting() > 0 || any_free(self.repo))
-                && note_waiting(self.repo, &self.settings, branch).is_ok()
+                && note_waiting(self.repo, self.settings, branch).is_ok()
             {
                 // Noted, the branch comes after those that wait longer for a slot (K14). One that can't be noted
                 // goes on, or it would be lost.
