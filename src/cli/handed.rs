@@ -19,6 +19,12 @@ fn only(may: bool, what: &str) -> Result<(), Failure> {
     if may { Ok(()) } else { Err(refused(what)) }
 }
 
+/// Refuses to set the state of any branch but the run's own, and of that one inside of a governed turn.
+fn only_own(confined: &Confined, branch: Option<&OsStr>, remote: Option<&str>) -> Result<(), Failure> {
+    only(confined.is_own(branch) && remote.is_none(), OWN)?;
+    if is_in_turn() { Err(AppError::from(Misuse::InsideTurn).into()) } else { Ok(()) }
+}
+
 fn switches(named: &[(bool, &str)]) -> Vec<String> {
     named.iter().filter(|(set, _)| *set).map(|(_, name)| (*name).to_owned()).collect()
 }
@@ -43,10 +49,7 @@ const OWN: &str = "a run changes no branch but its own";
 /// Hands `set-state` to the runner; `None` outside of a sandbox.
 pub fn set_state(args: &SetState) -> Result<Option<i32>, Failure> {
     let Some(confined) = confined() else { return Ok(None) };
-    only(confined.is_own(args.branch.as_deref()) && args.remote.is_none(), OWN)?;
-    if is_in_turn() {
-        return Err(AppError::from(Misuse::InsideTurn).into());
-    }
+    only_own(&confined, args.branch.as_deref(), args.remote.as_deref())?;
     only(!args.push, "'--push'")?;
     let text = change::text(&args.message, args.file.as_deref())?;
     let mut flags = flags("trailer", &args.trailer);
@@ -66,10 +69,7 @@ pub fn set_state(args: &SetState) -> Result<Option<i32>, Failure> {
 /// Hands `set-working` to the runner; `None` outside of a sandbox.
 pub fn set_working(args: &SetWorking) -> Result<Option<i32>, Failure> {
     let Some(confined) = confined() else { return Ok(None) };
-    only(confined.is_own(args.branch.as_deref()) && args.remote.is_none(), OWN)?;
-    if is_in_turn() {
-        return Err(AppError::from(Misuse::InsideTurn).into());
-    }
+    only_own(&confined, args.branch.as_deref(), args.remote.as_deref())?;
     let flags = flags("lease", args.lease.as_slice());
     let switches = switches(&[(args.json, "json")]);
     hand(&confined, &Handed { verb: Verb::SetWorking, what: None, text: None, flags, switches }).map(Some)

@@ -4,7 +4,8 @@
 //! branch. As a run would, the checks write to the folders that a run needs. No foreign ref may stand where
 //! the refs of runs go, and the program of `aynig.exec` has to exist. Once a process has found these in
 //! order, it does not check them again while the folder of runs exists. Whether Git can register a slot is
-//! checked with each slot that is taken; the folder of the commands' copies only after a copy failed. Implements K13, K14, K28, K35, K44, K59.
+//! checked with each slot that is taken; the folder of the commands' copies only after a copy failed.
+//! Implements K13, K14, K28, K35, K44, K59.
 
 use super::report::{Skip, Verdict};
 use super::{Runner, RunnerError, Tip, logs};

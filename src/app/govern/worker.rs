@@ -121,9 +121,8 @@ impl Worker {
     ) -> Result<Spec, GovernError> {
         let guardian = own_program(&std::env::current_exe().map_err(GovernError::NoProgram)?);
         // What a worker declares is its turn's result, and nothing to the kernel.
-        let declares = ["AYNIG_RESULT"];
         let mut env: Vec<(OsString, OsString)> =
-            std::env::vars_os().filter(|(name, _)| declares.iter().all(|own| name != own)).collect();
+            std::env::vars_os().filter(|(name, _)| name != "AYNIG_RESULT").collect();
         let mut tell = |name: &str, value: OsString| {
             env.retain(|(known, _)| known != name);
             env.push((name.into(), value));
