@@ -15,7 +15,7 @@ use crate::runner::report::Report;
 use crate::runner::settings::{CommandsFrom, Sandbox, Settings};
 use crate::store::git_pins::is_passed_on;
 use crate::store::hooks::Hooks;
-use crate::store::protected::is_trusted_at;
+use crate::store::protected::{given_to_commands, is_trusted_at};
 use crate::store::repository::Repository;
 use crate::store::{RefName, config};
 use crate::supervisor::background;
@@ -244,14 +244,16 @@ pub fn wake(session: &Session, report: &Report) {
 /// setting that names it counts, since a command could have made a repository wherever it may write; where that
 /// is known, none there is believed at all.
 fn wake_beside(session: &Session, place: &Path, branches: &[RefName]) -> Result<(), AppError> {
-    let (repo, sandbox) = (&session.repo, session.config.sandbox()?);
+    let (repo, sandbox, all) = (&session.repo, session.config.sandbox()?, config::read(&session.repo)?);
     let plainly = session.config.all("exec").is_empty() && sandbox == Sandbox::Off;
     let kept = if sandbox == Sandbox::Off { repo.aynig_dir() } else { repo.common_dir.clone() };
     let own = [kept, session.config.worktree_dir(repo)];
-    let by_commands = own.into_iter().chain(logs::folders(repo)).chain(sandbox.writes().iter().cloned());
-    let by_commands = by_commands.map(|dir| std::fs::canonicalize(&dir).unwrap_or(dir));
-    if by_commands.into_iter().any(|dir| place.starts_with(dir))
-        || !is_trusted_at(&config::read(&session.repo)?, place, plainly)
+    let own = own.into_iter().chain(logs::folders(repo));
+    let own = own.map(|dir| std::fs::canonicalize(&dir).unwrap_or(dir));
+    // Confined commands of another repository may have made what one of this repository notes.
+    let given = if plainly { Vec::new() } else { given_to_commands(&all) };
+    if own.chain(given).any(|dir| place.starts_with(dir))
+        || !is_trusted_at(&all, place, plainly)
     {
         return Ok(());
     }

@@ -114,6 +114,7 @@ pub fn stream(
 ) -> Result<Exit, AppError> {
     let interrupt = Interrupt::by_signals()?;
     session.repo.ended_by(interrupt.force_stop());
+    session.is_chain = true;
     let session = &*session;
     let mut settings = session.settings(&flags(session, true))?;
     session.require_trust(&settings)?;

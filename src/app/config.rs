@@ -12,7 +12,7 @@ use crate::protocol::usage::Usd;
 use crate::runner::settings::{CommandsFrom, Jobs, REMOTE_GRACE, Sandbox, Settings};
 use crate::store::command_tree::RoleUse;
 use crate::store::config::Entry;
-use crate::store::protected::is_protected;
+use crate::store::protected::{absolute, is_protected};
 use crate::store::repository::Repository;
 use crate::store::slots::affinity;
 use crate::store::slots::find;
@@ -264,13 +264,9 @@ impl Config {
 
     /// Returns what commands are confined to (K59).
     pub(super) fn sandbox(&self) -> Result<Sandbox, AppError> {
-        let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map(PathBuf::from);
         let places = |key: &'static str| {
-            let place = |value: &String| match (value.strip_prefix("~/"), &home) {
-                (Some(rest), Some(home)) => Ok(home.join(rest)),
-                _ if value.starts_with('/') => Ok(PathBuf::from(value)),
-                _ => Err(bad_value(key, value, "an absolute path, or one that begins with ~/")),
-            };
+            let wrong = |value: &String| bad_value(key, value, "an absolute path, or one that begins with ~/");
+            let place = |value: &String| absolute(value).ok_or_else(|| wrong(value));
             self.all(key).iter().map(place).collect::<Result<Vec<_>, _>>()
         };
         let port = |value: &String| {

@@ -63,7 +63,7 @@ impl Change<'_> {
     }
 
     /// Returns those of these branches that have not landed. Where a branch's head does not belong to the
-    /// landing any more, since its check named another state, that state comes with it.
+    /// landing any more, since its check named another state or wrote one itself, that state comes with it.
     pub fn not_landed(&self, branches: &[RefName]) -> Result<Vec<(RefName, Option<StateName>)>, AppError> {
         let interrupt = Interrupt::never()?;
         let runner = self.session.runner(&self.settings, &interrupt, &Silent)?;
@@ -71,10 +71,11 @@ impl Change<'_> {
         for branch in branches {
             let event = runner.fresh_tip(branch)?.and_then(|tip| tip.event);
             let state = event.as_ref().and_then(|e| e.state_name());
-            if state.is_some_and(|state| state.as_str() == LANDED) {
+            let left = event.as_ref().is_some_and(|event| !is_of_a_landing(event));
+            // A command can write this state itself: then nothing has landed.
+            if !left && state.is_some_and(|state| state.as_str() == LANDED) {
                 continue;
             }
-            let left = event.as_ref().is_some_and(|event| !is_of_a_landing(event));
             others.push((branch.clone(), state.filter(|_| left).cloned()));
         }
         Ok(others)

@@ -10,7 +10,7 @@ use crate::app::change::Change;
 use crate::app::config::Flags;
 use crate::app::land::landing;
 use crate::protocol::fan::DONE;
-use crate::protocol::landing::History;
+use crate::protocol::landing::{History, LANDED};
 use crate::protocol::text::escape;
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
@@ -59,10 +59,12 @@ pub fn run(global: &Global, args: &Land) -> Result<i32, Failure> {
     for (branch, state) in change.not_landed(&asked)? {
         worst = worst.max(Exit::Unfinished);
         if let Some(state) = state.filter(|_| !global.quiet) {
-            output::note(&format!(
-                "{}: not landed: its check says '{state}'; a check that passed declares nothing, or '{DONE}'",
-                escape(branch.short())
-            ));
+            let passed = [LANDED, DONE].contains(&state.as_str());
+            let why = match passed {
+                true => format!("a command wrote '{state}' on it, which lands nothing: a check prints SET_STATE"),
+                false => format!("its check says '{state}'; a check that passed declares nothing, or '{DONE}'"),
+            };
+            output::note(&format!("{}: not landed: {why}", escape(branch.short())));
         }
     }
     Ok(exit::code(worst))

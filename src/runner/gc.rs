@@ -199,6 +199,10 @@ impl<'a> Collector<'a> {
                     continue;
                 }
             }
+            if slot.is_lost() && !self.is_older(&slot.record_path(), self.expiry.logs) {
+                // Its record says whose work it is, should the folder come back.
+                continue;
+            }
             let kept = report
                 .notes
                 .into_iter()

@@ -18,6 +18,8 @@ use crate::protocol::text::{escape, retry_call, tail_block};
 use crate::protocol::transition::recovered;
 use crate::protocol::waits::AFTER;
 use crate::store::RefName;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// How much of what a lease says is quoted, in bytes.
 const LEASE_SAID: usize = 3 * 1024;
@@ -48,7 +50,7 @@ impl Runner<'_> {
     ) -> Result<(), RunnerError> {
         let Some(lease) = self.whole_lease(tip)? else { return Ok(()) };
         let run_id = lease.run_id().unwrap_or("unknown").to_owned();
-        let attempt = self.rescue(&run_id, tip, report)?;
+        let (attempt, unseen) = self.rescue(&run_id, tip, report)?;
         let runner = lease.text(crate::protocol::event::RUNNER_ID).unwrap_or("unknown");
         let mut details = format!(
             "The lease of run {} by runner {} ended {} s ago without an outcome.",
@@ -63,6 +65,12 @@ impl Runner<'_> {
         }
         if let Some(attempt) = &attempt {
             details += &format!("\nIts work is kept in {}.", String::from_utf8_lossy(attempt.as_bytes()));
+        }
+        if let Some(dir) = unseen {
+            details += &format!(
+                "\nThis runner can't look at its worktree, {}: a runner that can keeps what is in it.",
+                escape(dir.as_os_str().as_bytes())
+            );
         }
         let retry = retry_call(branch.short(), self.settings.remote.as_deref());
         let does = if attempt.is_some() { "lands it where it was finished, else asks" } else { "asks" };
@@ -153,17 +161,28 @@ impl Runner<'_> {
     }
 
     /// Keeps what a dead run left in one of this repository's slots. Returns where work of the run is kept,
-    /// if that stands on this lease.
-    fn rescue(&self, run_id: &str, lease: &Tip, report: &mut Report) -> Result<Option<RefName>, RunnerError> {
-        let pool = self.pool()?;
+    /// if that stands on this lease, and the slot's folder where this process can't look at it, as it can't at
+    /// another account's: then the slot stays the run's.
+    fn rescue(
+        &self,
+        run_id: &str,
+        lease: &Tip,
+        report: &mut Report,
+    ) -> Result<(Option<RefName>, Option<PathBuf>), RunnerError> {
+        let (pool, mut unseen) = (self.pool()?, None);
         for number in pool.known() {
             if pool.peek(number).run.is_some_and(|run| run.run_id == run_id)
                 && let Some(mut slot) = pool.lock(number)?
             {
-                self.settle(&mut slot, report)?;
+                let settled = self.settle(&mut slot, report);
+                if settled.is_err() && slot.is_out_of_sight() {
+                    unseen = Some(slot.dir().to_owned());
+                } else {
+                    settled?;
+                }
             }
         }
-        Ok(self.attempt_of(run_id, lease)?.map(|(name, _)| name))
+        Ok((self.attempt_of(run_id, lease)?.map(|(name, _)| name), unseen))
     }
 }
 

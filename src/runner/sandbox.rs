@@ -84,14 +84,6 @@ impl Sandbox {
         }
     }
 
-    /// Returns the places besides their own that commands may write to; none where they are not confined.
-    pub fn writes(&self) -> &[PathBuf] {
-        match self {
-            Sandbox::Off => &[],
-            Sandbox::Write(named) | Sandbox::Strict(named, ..) => named,
-        }
-    }
-
     /// Returns the version of Landlock that the sandbox needs.
     pub(super) fn needs(&self) -> u32 {
         match self {

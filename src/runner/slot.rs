@@ -230,6 +230,10 @@ impl Runner<'_> {
             return Err(error);
         }
         let Some(mut occupant) = slot.record().run.clone() else {
+            if let Some(lost) = slot.record().lost.clone().filter(|_| !slot.is_lost()) {
+                let aside = slot.set_aside(&lost)?;
+                report.notes.push(Note::SetAside(aside, "its folder was gone when the run was over".to_owned()));
+            }
             return Ok(!slot.is_inhabited()?);
         };
         if self.lingers(slot, &occupant)? {
@@ -268,7 +272,7 @@ impl Runner<'_> {
             // A ref that can't be removed now is left to `gc`.
             let _ = self.unfollow_from(&occupant.run_id, lease);
         }
-        slot.occupy(None)?;
+        slot.free()?;
         Ok(true)
     }
 

@@ -279,3 +279,24 @@ fn a_working_tree_speaks_for_the_git_directory_that_its_own_dot_git_leads_to() {
         global(&scene.world, &["--unset", &key]);
     }
 }
+
+/// K33, S25: a place that the account trusts is another's to write, who has it lead to a repository that is not trusted
+#[test]
+fn s25_a_dot_git_of_another_account_names_no_repository() {
+    use nix::unistd::{Uid, chown};
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("not tried: S25: only root gives files away");
+        return;
+    }
+    for theirs in ["evil", "evil/.git"] {
+        let scene = Scene::new();
+        let (dir, common) = scene.hostile(Lie::Separate);
+        global(&scene.world, &[&format!("aynig.{}.commandsFrom", dir.display()), "branch"]);
+        let root = scene.world.root();
+        let flag = format!("--git-dir={}", common.display());
+        let tick = || scene.world.aynig(&root, &[&flag, "tick", "-n", "work"]);
+        tick().expect(0);
+        chown(&root.join(theirs), Some(Uid::from_raw(65534)), None).unwrap();
+        tick().expect(2);
+    }
+}

@@ -150,3 +150,63 @@ fn s26_a_repository_that_a_confined_command_made_is_not_gone_on_with() {
         assert!(!begun(&there) && !fired.exists(), "{place}, {sandbox}");
     }
 }
+
+/// K33, K40, S26, S37: a confined command has a place that is trusted, and where it may write, lead to a repository that
+/// it can't write to and that nobody trusts
+#[test]
+fn s26_a_trusted_place_that_commands_may_write_names_no_other_repository() {
+    if !super::confined::confined() {
+        return;
+    }
+    for (sandbox, gone) in [("write", "old"), ("strict", "old"), ("write", "old/.git")] {
+        let world = World::any();
+        let root = world.root();
+        let (open, other) = (root.join("open"), world.init("other"));
+        std::fs::create_dir(&open).unwrap();
+        Place::new(&world, &other).seed();
+        world.git(&other, &["branch", "-M", "main"]);
+        let fired = root.join("fired");
+        let go = format!("#!/bin/sh\ntouch '{}'\n{DONE}\n", fired.display());
+        world.commit_files(&other, "main", &[(".aynig/command/go", &go)], "go");
+        world.raw_commit(&other, "work", b"go\n\ndwp-state: go\n");
+        let lead = format!(
+            "mkdir -p '{0}'\necho 'gitdir: {1}' >'{0}/.git'\n{2}",
+            open.join(gone).display(),
+            other.join(".git").display(),
+            noting(other.join(".git").to_str().unwrap(), "work")
+        );
+        let dir = repo(&world, &[("lead", &lead)]);
+        let key = |place: &Path, key: &str| format!("aynig.{}.{key}", place.display());
+        global(&world, &[&key(&open.join(gone), "commandsFrom"), "branch"]);
+        global(&world, &[&key(&dir.join(".git"), "commandsFrom"), "branch"]);
+        global(&world, &[&key(&dir.join(".git"), "sandbox"), sandbox]);
+        global(&world, &[&key(&dir.join(".git"), "sandboxWrite"), open.to_str().unwrap()]);
+        tick(&world, &dir, "lead", "work").expect(0);
+        assert!(open.join(gone).join(".git").exists(), "{sandbox} {gone}: it was written");
+        assert!(!begun(&other.join(".git")) && !fired.exists(), "{sandbox} {gone}");
+        // It makes nobody trust it later either.
+        world.aynig(&other, &["tick", "work"]).expect(2);
+        assert!(!fired.exists(), "{sandbox} {gone}");
+    }
+}
+
+/// K40, S26, S37: commands of one repository make another where they may write, and those of a third note it
+#[test]
+fn s26_what_commands_of_any_repository_may_have_made_is_not_gone_on_with() {
+    if !super::confined::confined() {
+        return;
+    }
+    let world = World::any();
+    let made = world.init("open/made");
+    Place::new(&world, &made).seed();
+    let dir = repo(&world, &[("note", &noting(made.join(".git").to_str().unwrap(), "work"))]);
+    let key = |place: &Path, key: &str| format!("aynig.{}.{key}", place.display());
+    global(&world, &[&key(&made.join(".git"), "commandsFrom"), "branch"]);
+    global(&world, &[&key(&dir.join(".git"), "sandbox"), "write"]);
+    let third = key(&world.root().join("third/.git"), "sandboxWrite");
+    for (write, goes_on) in [(world.root().join("open"), false), (world.root().join("else"), true)] {
+        global(&world, &[&third, write.to_str().unwrap()]);
+        tick(&world, &dir, "note", if goes_on { "second" } else { "first" }).expect(0);
+        assert_eq!(begun(&made.join(".git")), goes_on, "{write:?}");
+    }
+}

@@ -9,8 +9,10 @@
 
 use crate::store::config::Entry;
 use crate::store::{pattern, read_plain};
+use nix::unistd::geteuid;
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Keys that count only where the repository can't have set them.
@@ -93,16 +95,23 @@ impl Site {
         &self.common_dir
     }
 
-    /// True where a key for this place (a path or a glob) applies to this repository.
-    pub(crate) fn is_meant_by(&self, place: impl AsRef<[u8]>) -> bool {
+    /// True where a key for this place (a path or a glob) applies to this repository; `all` is the whole
+    /// configuration.
+    pub(crate) fn is_meant_by(&self, place: impl AsRef<[u8]>, all: &[Entry]) -> bool {
         let place = place.as_ref();
         let cut = place.iter().rposition(|b| *b != b'/').map_or(1, |last| last + 1);
         let place = &place[..cut.min(place.len())];
         self.names.iter().any(|dir| pattern::path(place, dir.as_os_str().as_bytes())) || {
-            // The place may be a working tree of the repository that this process is not in.
+            // The place may be a working tree of the repository that this process is not in. Whoever writes a
+            // `.git` there says which one, so that has to be this account, and none of its confined commands.
             let dir = Path::new(OsStr::from_bytes(place));
             let is_whole = || std::fs::canonicalize(dir).is_ok_and(|whole| whole == *dir);
-            dir.is_absolute() && leads_to(dir, &self.common_dir) && is_whole()
+            dir.is_absolute()
+                && leads_to(dir, &self.common_dir)
+                && is_whole()
+                && is_own(dir)
+                && is_own(&dir.join(".git"))
+                && !given_to_commands(all).iter().any(|given| dir.starts_with(given))
         }
     }
 
@@ -118,7 +127,7 @@ impl Site {
                 None => (None, rest),
             };
             let short = short.to_ascii_lowercase();
-            if !place.is_none_or(|place| self.is_meant_by(place)) {
+            if !place.is_none_or(|place| self.is_meant_by(place, all)) {
                 continue;
             }
             if is_protected(&short) && !entry.protected {
@@ -149,7 +158,7 @@ pub(crate) fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> boo
         match rest.rsplit_once('.') {
             Some((place, short)) => {
                 let names_it = plainly || !place.contains(['*', '?', '[', '\\']);
-                short == "commandsfrom" && names_it && site.is_meant_by(place)
+                short == "commandsfrom" && names_it && site.is_meant_by(place, all)
             }
             None => plainly && rest == "commandsfrom",
         }
@@ -157,6 +166,33 @@ pub(crate) fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> boo
     said.next_back()
         .and_then(|entry| entry.value.as_deref())
         .is_some_and(|value| !matches!(value, "" | "none"))
+}
+
+/// Returns the places that the account gives confined commands to write (`aynig.sandboxWrite`), those of any
+/// repository.
+pub(crate) fn given_to_commands(all: &[Entry]) -> Vec<PathBuf> {
+    let counts = |entry: &&Entry| {
+        let rest = entry.key.strip_prefix("aynig.").unwrap_or_default();
+        let short = rest.rsplit_once('.').map_or(rest, |(_, short)| short);
+        entry.protected && short.eq_ignore_ascii_case("sandboxwrite")
+    };
+    let values = all.iter().filter(counts).filter_map(|entry| entry.value.as_deref());
+    let whole = |dir: PathBuf| std::fs::canonicalize(&dir).unwrap_or(dir);
+    values.filter_map(absolute).map(whole).collect()
+}
+
+/// Returns the path that a value names: absolute, or below the account's home where it begins with `~/`.
+pub(crate) fn absolute(value: &str) -> Option<PathBuf> {
+    let home = || std::env::var_os("HOME").filter(|home| !home.is_empty());
+    match value.strip_prefix("~/") {
+        Some(rest) => home().map(|home| Path::new(&home).join(rest)),
+        None => value.starts_with('/').then(|| PathBuf::from(value)),
+    }
+}
+
+/// True where this account owns what is at the path, which is not followed.
+fn is_own(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.uid() == geteuid().as_raw())
 }
 
 /// Returns the first folder, from this one upwards, whose `.git` leads to this Git directory.
@@ -186,7 +222,7 @@ mod tests {
         let (good, evil) = (root.join("good/.git"), root.join("evil/.git"));
         std::fs::create_dir_all(good.join("worktrees/one")).unwrap();
         std::fs::create_dir_all(evil.join("worktrees/one")).unwrap();
-        let named = |site: &Site, dir: &Path| site.is_meant_by(dir.to_str().unwrap());
+        let named = |site: &Site, dir: &Path| site.is_meant_by(dir.to_str().unwrap(), &[]);
         let site = Site::find(Some(&root), &good.join("worktrees/one"), &good);
         assert!(named(&site, &good) && named(&site, &root.join("good")) && !named(&site, &evil));
         // A `commondir` file can say anything.

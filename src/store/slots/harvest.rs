@@ -116,7 +116,7 @@ impl Slot {
         lease: ObjectId,
         tree: ObjectId,
     ) -> Result<Harvest, StoreError> {
-        if self.record.tree.as_deref() != Some(&*tree.to_string()) || !self.is_folder() {
+        if self.record.tree.as_deref() != Some(&*tree.to_string()) || !self.is_there()? {
             // The slot was never filled for this run, or the command removed it.
             return Ok(Harvest { tree, head: lease, nested: Vec::new() });
         }

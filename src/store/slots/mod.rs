@@ -38,12 +38,13 @@ pub(crate) use leads::Leads;
 use nix::fcntl::{AT_FDCWD, Flock, FlockArg};
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
+use nix::unistd::geteuid;
 pub(crate) use place::is_slot;
 use place::{Place, is_foreign, number_of};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,6 +83,10 @@ pub(crate) struct Record {
     /// Those of `beside` that are never the work of the slot's run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) included: Vec<Vec<u8>>,
+    /// The run whose folder was gone when its slot was freed. It may come back, as a disk does that is mounted
+    /// again, and then it holds the run's work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lost: Option<String>,
     /// Set where the record exists but can't be read: then it is not known whose work is in the slot.
     #[serde(skip)]
     pub(crate) unreadable: Option<Unreadable>,
@@ -193,7 +198,6 @@ struct FileId {
 
 impl FileId {
     fn of(path: &Path) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt;
         let meta = path.symlink_metadata().ok().filter(|m| m.is_file())?;
         Some(Self { inode: meta.ino(), size: meta.size(), changed: (meta.ctime(), meta.ctime_nsec()) })
     }
@@ -297,7 +301,7 @@ impl<'r> Pool<'r> {
     pub(crate) fn borrow(&self, number: usize) -> Slot {
         let (home, admin) = (self.home(number), self.admin(number));
         let record = read_record(&self.notes, number);
-        let elsewhere = record.place.as_ref().and_then(|place| place.elsewhere(&home, &admin));
+        let elsewhere = record.place.as_ref().and_then(|place| place.elsewhere(&home, &admin, record.run.is_some()));
         Slot {
             number,
             dir: elsewhere.unwrap_or_else(|| home.clone()),
@@ -373,18 +377,39 @@ impl Slot {
 
     /// True where the worktree is a folder, and not a link that a command put in its place.
     fn is_folder(&self) -> bool {
-        self.dir.symlink_metadata().is_ok_and(|m| m.is_dir())
+        self.is_there().unwrap_or(false)
+    }
+
+    /// As [`Slot::is_folder`]; an error where this process can't look there: then nothing is known of what the
+    /// folder holds.
+    pub(crate) fn is_there(&self) -> Result<bool, StoreError> {
+        match self.dir.symlink_metadata() {
+            Ok(meta) => Ok(meta.is_dir()),
+            Err(error) if place::is_gone(&error) => Ok(false),
+            Err(error) => Err(io_error("look at", &self.dir)(error)),
+        }
+    }
+
+    /// True where this process can't tell what the worktree holds: it can't look there, or the worktree is
+    /// another account's.
+    pub(crate) fn is_out_of_sight(&self) -> bool {
+        let owner = self.dir.symlink_metadata().map(|meta| meta.uid());
+        owner.map_or_else(|error| !place::is_gone(&error), |owner| owner != geteuid().as_raw())
     }
 
     /// True where the slot's worktree, its registration or its record exists.
     pub(crate) fn exists(&self) -> bool {
         self.is_registered()
             || self.dir.symlink_metadata().is_ok()
-            || self.notes.join(format!("{}.json", self.number)).exists()
+            || self.record_path().exists()
     }
     /// Returns the file whose lock the guardian holds.
     pub(crate) fn hold_path(&self) -> PathBuf {
         self.notes.join(format!("{}.hold", self.number))
+    }
+    /// Returns the file with the slot's record.
+    pub(crate) fn record_path(&self) -> PathBuf {
+        self.notes.join(format!("{}.json", self.number))
     }
     /// Returns the path of the runner's own copy of the index, made when the slot was filled.
     fn index_copy(&self) -> PathBuf {
@@ -449,14 +474,28 @@ impl Slot {
             if let Some(run) = begins {
                 self.record.last = Some(LastRun::of(run));
             }
+            self.record.lost = None;
             self.record.run = run;
             self.save()?;
         }
         Ok(())
     }
 
+    /// Notes that the slot is free, and whether the folder of its last run is gone.
+    pub(crate) fn free(&mut self) -> Result<(), StoreError> {
+        let filled = self.record.tree.is_some();
+        let lost = self.record.run.take().map(|run| run.run_id).filter(|_| filled && !self.is_folder());
+        self.record.lost = lost;
+        self.save()
+    }
+
+    /// True where the folder of the slot's last run was gone when it was freed, and still is.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.record.lost.is_some() && !self.is_folder()
+    }
+
     fn save(&self) -> Result<(), StoreError> {
-        let path = self.notes.join(format!("{}.json", self.number));
+        let path = self.record_path();
         let json =
             serde_json::to_vec(&self.record).map_err(|error| io_error("write", &path)(error.into()))?;
         crate::store::write_aside(&path, &json)?;
@@ -470,7 +509,7 @@ impl Slot {
         if self.record.keeps.is_some() {
             self.drop_aside();
         }
-        for path in [self.hold_path(), self.notes.join(format!("{}.json", self.number))] {
+        for path in [self.hold_path(), self.record_path()] {
             let _ = std::fs::remove_file(path);
         }
         Ok(())
@@ -491,6 +530,7 @@ impl Slot {
         let now = TimeSpec::UTIME_NOW;
         let _ = utimensat(AT_FDCWD, &aside, &now, &now, UtimensatFlags::NoFollowSymlink);
         self.forget_filled();
+        self.record.lost = None;
         self.save()?;
         Ok(aside)
     }

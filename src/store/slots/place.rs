@@ -10,6 +10,7 @@ use super::{ADMIN_PREFIX, Slot, read_record};
 use crate::store::read_plain;
 use crate::store::repository::Repository;
 use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -34,22 +35,36 @@ impl Place {
         Some(Self { dir: dir.to_str()?.to_owned(), admin: admin.to_str()?.to_owned() })
     }
 
-    /// Returns the noted folder, if it still belongs to the slot with this registration and is not `home`.
-    pub(super) fn elsewhere(&self, home: &Path, admin: &Path) -> Option<PathBuf> {
+    /// Returns the noted folder, if it still belongs to the slot with this registration and is not `home`; of a
+    /// slot that a run is in (`inhabited`) also where this process can't look.
+    pub(super) fn elsewhere(&self, home: &Path, admin: &Path, inhabited: bool) -> Option<PathBuf> {
         let (dir, then) = (PathBuf::from(&self.dir), Path::new(&self.admin));
-        let there = dir.symlink_metadata().ok().filter(|meta| meta.is_dir())?;
-        let same = home.symlink_metadata().is_ok_and(|h| (h.dev(), h.ino()) == (there.dev(), there.ino()));
         // A copied repository has a copy of the record too, but the folder belongs to the original.
         let copied = then != admin && then.exists();
-        let ours = dir.file_name() == home.file_name() && links_to(&dir, then);
-        (ours && !same && !copied).then_some(dir)
+        if dir == home || copied || dir.file_name() != home.file_name() {
+            return None;
+        }
+        let there = match dir.symlink_metadata() {
+            Ok(meta) => meta,
+            Err(error) => return (inhabited && !is_gone(&error)).then_some(dir),
+        };
+        let same = home.symlink_metadata().is_ok_and(|h| (h.dev(), h.ino()) == (there.dev(), there.ino()));
+        let ours = || match read_plain(&dir.join(".git"), 64 << 10) {
+            Ok(link) => leads_to(&link, then),
+            Err(error) => inhabited && error.kind() == ErrorKind::PermissionDenied,
+        };
+        (there.is_dir() && !same && ours()).then_some(dir)
     }
 }
 
-/// True where `dir` is a worktree whose `.git` file leads to this registration.
-fn links_to(dir: &Path, admin: &Path) -> bool {
-    let link = read_plain(&dir.join(".git"), 64 << 10).unwrap_or_default();
+/// True if the text of a `.git` file leads to this registration.
+fn leads_to(link: &[u8], admin: &Path) -> bool {
     link.strip_prefix(b"gitdir: ").is_some_and(|to| to.trim_ascii_end() == admin.as_os_str().as_bytes())
+}
+
+/// True for an error that says that there is nothing at a path, and not that it can't be looked at.
+pub(super) fn is_gone(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// Returns the number of a slot from the name of its registration; `None` for a name that no slot has.

@@ -122,3 +122,24 @@ fn a_tick_starts_no_other_branch_where_hooks_are_off() {
     assert!(world.root().join("next").exists());
     assert_eq!((notes(), said()), (0, before));
 }
+
+/// K33, K38, K40: the same of a chain that whoever committed or pushed watches
+#[test]
+fn a_watched_chain_ends_where_hooks_are_switched_off() {
+    let mut world = World::any();
+    let dir = held(&mut world);
+    world.aynig(&dir, &["hooks", "install"]).expect(0);
+    world.git(&dir, &["config", "aynig.hooks", "wait"]);
+    let mut commit = world.command("git", &dir);
+    commit.args(["commit", "-q", "--allow-empty", "-m", "go\n\ndwp-state: hold"]);
+    let mut commit = commit.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    begun(&world);
+    world.git(&dir, &["config", "aynig.hooks", "off"]);
+    open(&world);
+    assert!(commit.wait().unwrap().success());
+    let states = world.git(&dir, &["log", "-1", "--format=%(trailers:key=dwp-state,valueonly)"]);
+    assert_eq!(states, "next");
+    assert!(!world.root().join("next").exists());
+    let pending = std::fs::read_dir(dir.join(".git/aynig/pending")).map_or(0, Iterator::count);
+    assert_eq!(pending, 1, "it waits for whoever ticks");
+}

@@ -98,6 +98,69 @@ fn work_of_a_killed_runner_is_kept_before_its_slot_goes() {
     assert_eq!(rig.json(&["status", "work", "--json"], 0, "aynig.status/1")[0]["standing"], "leased");
 }
 
+/// K26: a folder that can't be looked at, or is gone for a while as a disk is that is not mounted, is no folder that the
+/// command removed
+#[test]
+fn work_that_is_out_of_sight_is_not_forgotten() {
+    for hidden in [false, true] {
+        let rig = Rig::new();
+        let (trees, away) = (rig.world.root().join("trees"), rig.world.root().join("away"));
+        rig.git(&["config", "--global", "aynig.worktreeDir", trees.join("in").to_str().unwrap()]);
+        let mut held = rig.hold("work");
+        let run = rig.json(&["status", "work", "--json"], 0, "aynig.status/1")[0]["run_id"].clone();
+        let run = run.as_str().unwrap();
+        held.kill().unwrap();
+        held.wait().unwrap();
+        std::fs::rename(&trees, &away).unwrap();
+        if hidden {
+            // No process can look through a link that leads to itself, whatever its account.
+            std::os::unix::fs::symlink(&trees, &trees).unwrap();
+            let said = rig.aynig(&["gc"]).expect(128);
+            assert!(said.err.contains("trees/in"), "{said:?}");
+            std::fs::remove_file(&trees).unwrap();
+        } else {
+            assert_eq!(of_kind(&rig.gc(&[]), "slot"), [""; 0]);
+        }
+        std::fs::rename(&away, &trees).unwrap();
+        let removed = rig.gc(&[]);
+        assert_eq!(of_kind(&removed, "slot").len(), 1, "{removed:?}");
+        if hidden {
+            assert_eq!(rig.git(&["show", &format!("refs/aynig/attempts/{run}:made.txt")]), "x");
+        } else {
+            let slots = std::fs::read_dir(trees.join("in")).unwrap().next().unwrap().unwrap().path();
+            let aside = slots.join(format!(".aside-{run}/made.txt"));
+            assert_eq!(std::fs::read_to_string(aside).unwrap(), "x\n");
+        }
+        assert_eq!(rig.worktrees(), 1);
+    }
+}
+
+/// K8, K26: a lease is recovered though what its run left can't be looked at, and that stays the run's
+#[test]
+fn a_lease_ends_though_its_work_is_out_of_sight() {
+    let rig = Rig::new();
+    let (trees, away) = (rig.world.root().join("trees"), rig.world.root().join("away"));
+    rig.git(&["config", "--global", "aynig.worktreeDir", trees.join("in").to_str().unwrap()]);
+    rig.git(&["config", "aynig.leaseDuration", "2s"]);
+    let mut held = rig.hold("work");
+    let run = rig.json(&["status", "work", "--json"], 0, "aynig.status/1")[0]["run_id"].clone();
+    held.kill().unwrap();
+    held.wait().unwrap();
+    std::fs::rename(&trees, &away).unwrap();
+    std::os::unix::fs::symlink(&trees, &trees).unwrap();
+    let body = crate::support::life::eventually("the lease has ended", || {
+        rig.aynig(&["tick", "work"]);
+        let body = rig.git(&["log", "-1", "--format=%B", "work"]);
+        body.contains("dwp-state: stalled").then_some(body)
+    });
+    assert!(body.contains("can't look at its worktree") && body.contains("trees/in"), "{body}");
+    std::fs::remove_file(&trees).unwrap();
+    std::fs::rename(&away, &trees).unwrap();
+    rig.aynig(&["gc"]).expect(0);
+    let attempt = format!("refs/aynig/attempts/{}:made.txt", run.as_str().unwrap());
+    assert_eq!(rig.git(&["show", &attempt]), "x");
+}
+
 #[test]
 fn old_logs_go_with_their_run_folders() {
     let rig = Rig::new();

@@ -515,3 +515,16 @@ fn a_check_that_names_another_state_lands_nothing_and_that_is_said() {
     assert!(said.stderr.contains("topic: not landed: its check says 'reviewed'"), "{said:?}");
     assert_eq!((life.rev("main"), life.state("topic")), (main, "reviewed".into()));
 }
+
+/// K60: a command that writes `landed` or `done` on the branch itself lands nothing, and who asked for it is told.
+#[test]
+fn a_check_that_writes_the_end_itself_lands_nothing_and_that_is_said() {
+    for state in ["landed", "done"] {
+        let life = life(&format!("git aynig set-state {state}"), "check: check\n");
+        let main = life.rev("main");
+        work(&life, "topic", "new", "x\n");
+        let said = life.run(&["land", "topic"]).expect(1);
+        assert!(said.stderr.contains(&format!("topic: not landed: a command wrote '{state}' on it")), "{said:?}");
+        assert_eq!((life.rev("main"), life.state("topic")), (main, state.into()));
+    }
+}
