@@ -27,6 +27,7 @@ use crate::protocol::waits::NOT_BEFORE;
 use crate::store::beneath::apart;
 use crate::store::slots::Occupant;
 use crate::store::slots::harvest::{Harvest, HarvestError, Stage};
+use crate::store::slots::nested::linked;
 use crate::store::{RefName, StoreError};
 use crate::supervisor::Supervised;
 use std::io::Write;
@@ -230,7 +231,10 @@ impl ActiveRun<'_> {
             Ok(Moved::Won(finished)) => {
                 self.report.notes.extend(blocked_notes(finished));
                 // The branch has the outcome, so a cleanup that fails is no failure of the run.
-                let cleaned = self.drop_outcome(kept.unwrap_or(None), commit).and_then(|()| self.release());
+                let cleaned = self
+                    .drop_outcome(kept.unwrap_or(None), commit)
+                    .and_then(|()| self.keep_linked(&found))
+                    .and_then(|()| self.release());
                 if let Err(error) = cleaned {
                     let dir = self.slot.dir().to_owned();
                     self.report.notes.push(Note::SlotLeft(dir, with_causes(&error)));
@@ -253,6 +257,12 @@ impl ActiveRun<'_> {
                 self.not_landed(exit, error, commit, kept)
             }
         }
+    }
+
+    /// Keeps the repositories that the outcome names a commit of: the branch has no more than its id.
+    fn keep_linked(&self, found: &Harvest) -> Result<(), RunnerError> {
+        let linked = linked(self.runner.repo, found.tree, &found.nested);
+        Ok(self.slot.keep_nested(self.runner.repo, &self.claim.run.id, &linked)?)
     }
 
     /// Reads from the slot what becomes part of the outcome, or says why the run stalls. Notes repositories

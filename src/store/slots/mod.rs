@@ -18,7 +18,7 @@ pub(crate) mod harvest;
 pub(crate) mod keep;
 mod leads;
 pub(crate) mod modules;
-mod nested;
+pub(crate) mod nested;
 pub(crate) mod paths;
 pub(crate) mod place;
 pub(crate) mod scan;

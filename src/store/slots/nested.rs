@@ -2,13 +2,14 @@
 //! no tree.
 //!
 //! No tree can hold such a repository, so neither can an outcome or an attempt. Those of a run that stalled
-//! or was fenced are moved to `aynig/submodules/<run-id>/` with all their files, under the paths that they
-//! had. Of each `.git` folder in them only what starts no programs stays; a `.git` that only leads elsewhere
+//! or was fenced, and those that an outcome names a commit of, are moved to `aynig/submodules/<run-id>/` with
+//! all their files, under the paths that they had. Of each `.git` folder in them only what starts no programs stays; a `.git` that only leads elsewhere
 //! is renamed. Implements K26.
 
 use super::Slot;
 use super::modules::kept_of;
 use super::tame::{is_repository, tame};
+use crate::protocol::id::ObjectId;
 use crate::store::repository::Repository;
 use crate::store::{StoreError, io_error, make_readable, remove_tree};
 use crate::supervisor::beneath::{Kind, Root};
@@ -70,6 +71,21 @@ impl Slot {
         }
         if repo.durable { crate::store::sync_file_system(&repo.common_dir) } else { Ok(()) }
     }
+}
+
+/// Returns those of these repositories that a tree names a commit of, which is in no other place.
+pub(crate) fn linked(repo: &Repository, tree: ObjectId, nested: &[BString]) -> Vec<BString> {
+    if nested.is_empty() {
+        return Vec::new();
+    }
+    let gix = repo.gix();
+    let tree = gix.find_tree(gix::ObjectId::from_bytes_or_panic(tree.as_bytes()));
+    let is_linked = |path: &&BString| {
+        let names = path.split(|byte| *byte == b'/');
+        let entry = tree.as_ref().ok().map(|tree| tree.lookup_entry(names));
+        matches!(entry, Some(Ok(Some(entry))) if entry.mode().is_commit())
+    };
+    nested.iter().filter(is_linked).cloned().collect()
 }
 
 /// Moves a file or folder, to another file system too: there the original stays until the copy is complete.

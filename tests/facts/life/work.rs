@@ -237,6 +237,21 @@ fn a_repository_of_a_run_that_stalled_is_kept_with_its_files() {
     }
 }
 
+/// K26: a commit that an outcome names is not lost with the repository that it was made in.
+#[test]
+fn a_repository_that_an_outcome_names_is_kept() {
+    let make = "git init -q sub; echo in >sub/in; git -C sub add in; git -C sub commit -qm made; git add sub; git init -q aside";
+    let life = Life::new(&[("build", &format!("{make}; {NEXT}"))]);
+    life.event("work", "build", "");
+    let (_, report) = life.report(&["--jobs", "1", "work"]);
+    let link = life.git(&["rev-parse", "work:sub"]);
+    let kept = life.repo.git_dir().join("aynig/submodules").join(report["run_id"].as_str().unwrap());
+    let git_dir = kept.join("sub/.git");
+    assert_eq!(life.git(&["--git-dir", git_dir.to_str().unwrap(), "log", "--format=%H %s", "--all"]), format!("{link} made"));
+    assert!(report["notes"].to_string().contains(git_dir.to_str().unwrap()), "{report}");
+    assert!(!kept.join("aside").exists(), "the outcome does not name it");
+}
+
 /// K26: nor where its runner was killed.
 #[test]
 fn a_repository_of_a_killed_runner_is_kept() {
