@@ -265,7 +265,8 @@ impl Config {
     /// Returns what commands are confined to (K59).
     pub(super) fn sandbox(&self) -> Result<Sandbox, AppError> {
         let places = |key: &'static str| {
-            let wrong = |value: &String| bad_value(key, value, "an absolute path, or one that begins with ~/");
+            let wrong =
+                |value: &String| bad_value(key, value, "an absolute path, or one that begins with ~/");
             let place = |value: &String| absolute(value).ok_or_else(|| wrong(value));
             self.all(key).iter().map(place).collect::<Result<Vec<_>, _>>()
         };

@@ -61,8 +61,12 @@ pub fn run(global: &Global, args: &Land) -> Result<i32, Failure> {
         if let Some(state) = state.filter(|_| !global.quiet) {
             let passed = [LANDED, DONE].contains(&state.as_str());
             let why = match passed {
-                true => format!("a command wrote '{state}' on it, which lands nothing: a check prints SET_STATE"),
-                false => format!("its check says '{state}'; a check that passed declares nothing, or '{DONE}'"),
+                true => {
+                    format!("a command wrote '{state}' on it, which lands nothing: a check prints SET_STATE")
+                }
+                false => {
+                    format!("its check says '{state}'; a check that passed declares nothing, or '{DONE}'")
+                }
             };
             output::note(&format!("{}: not landed: {why}", escape(branch.short())));
         }

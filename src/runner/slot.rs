@@ -232,7 +232,9 @@ impl Runner<'_> {
         let Some(mut occupant) = slot.record().run.clone() else {
             if let Some(lost) = slot.record().lost.clone().filter(|_| !slot.is_lost()) {
                 let aside = slot.set_aside(&lost)?;
-                report.notes.push(Note::SetAside(aside, "its folder was gone when the run was over".to_owned()));
+                report
+                    .notes
+                    .push(Note::SetAside(aside, "its folder was gone when the run was over".to_owned()));
             }
             return Ok(!slot.is_inhabited()?);
         };

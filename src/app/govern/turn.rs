@@ -93,7 +93,7 @@ impl Turning<'_> {
         if !done.body.is_empty() {
             done.body.push_str("\n\n");
         }
-        done.body.push_str(&format!("What it changed is not on the branch; {name} keeps it."));
+        done.body.push_str(&format!("What it changed is in no file of the branch; {name} keeps it."));
     }
 
     /// Decides what becomes of a turn whose worker has ended.

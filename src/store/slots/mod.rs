@@ -301,7 +301,8 @@ impl<'r> Pool<'r> {
     pub(crate) fn borrow(&self, number: usize) -> Slot {
         let (home, admin) = (self.home(number), self.admin(number));
         let record = read_record(&self.notes, number);
-        let elsewhere = record.place.as_ref().and_then(|place| place.elsewhere(&home, &admin, record.run.is_some()));
+        let elsewhere =
+            record.place.as_ref().and_then(|place| place.elsewhere(&home, &admin, record.run.is_some()));
         Slot {
             number,
             dir: elsewhere.unwrap_or_else(|| home.clone()),
@@ -399,9 +400,7 @@ impl Slot {
 
     /// True where the slot's worktree, its registration or its record exists.
     pub(crate) fn exists(&self) -> bool {
-        self.is_registered()
-            || self.dir.symlink_metadata().is_ok()
-            || self.record_path().exists()
+        self.is_registered() || self.dir.symlink_metadata().is_ok() || self.record_path().exists()
     }
     /// Returns the file whose lock the guardian holds.
     pub(crate) fn hold_path(&self) -> PathBuf {

@@ -247,7 +247,10 @@ fn a_repository_that_an_outcome_names_is_kept() {
     let link = life.git(&["rev-parse", "work:sub"]);
     let kept = life.repo.git_dir().join("aynig/submodules").join(report["run_id"].as_str().unwrap());
     let git_dir = kept.join("sub/.git");
-    assert_eq!(life.git(&["--git-dir", git_dir.to_str().unwrap(), "log", "--format=%H %s", "--all"]), format!("{link} made"));
+    assert_eq!(
+        life.git(&["--git-dir", git_dir.to_str().unwrap(), "log", "--format=%H %s", "--all"]),
+        format!("{link} made")
+    );
     assert!(report["notes"].to_string().contains(git_dir.to_str().unwrap()), "{report}");
     assert!(!kept.join("aside").exists(), "the outcome does not name it");
 }

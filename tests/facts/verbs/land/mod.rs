@@ -524,7 +524,10 @@ fn a_check_that_writes_the_end_itself_lands_nothing_and_that_is_said() {
         let main = life.rev("main");
         work(&life, "topic", "new", "x\n");
         let said = life.run(&["land", "topic"]).expect(1);
-        assert!(said.stderr.contains(&format!("topic: not landed: a command wrote '{state}' on it")), "{said:?}");
+        assert!(
+            said.stderr.contains(&format!("topic: not landed: a command wrote '{state}' on it")),
+            "{said:?}"
+        );
         assert_eq!((life.rev("main"), life.state("topic")), (main, state.into()));
     }
 }
