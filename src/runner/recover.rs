@@ -4,7 +4,7 @@
 //! recover the same lease can't both win. What the run left in a slot of this machine is kept first.
 //! Implements K8, K54 (what it used).
 
-use super::report::{Recovered, Report, Verdict};
+use super::report::{Note, Recovered, Report, Verdict};
 use super::run_events::usage_trailers;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::accepts::ACCEPTS;
@@ -14,7 +14,7 @@ use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::landing;
 use crate::protocol::name::{STALLED, StateName};
-use crate::protocol::text::{escape, retry_call, tail_block};
+use crate::protocol::text::{escape, retry_call, tail_block, with_causes};
 use crate::protocol::transition::recovered;
 use crate::protocol::waits::AFTER;
 use crate::store::RefName;
@@ -174,11 +174,13 @@ impl Runner<'_> {
             if pool.peek(number).run.is_some_and(|run| run.run_id == run_id)
                 && let Some(mut slot) = pool.lock(number)?
             {
-                let settled = self.settle(&mut slot, report);
-                if settled.is_err() && slot.is_out_of_sight() {
-                    unseen = Some(slot.dir().to_owned());
-                } else {
-                    settled?;
+                match self.settle(&mut slot, report) {
+                    Ok(_) => {}
+                    Err(error) if slot.is_out_of_sight() => {
+                        report.note_once(Note::SlotLeft(slot.dir().to_owned(), with_causes(&error)));
+                        unseen = Some(slot.dir().to_owned());
+                    }
+                    Err(error) => return Err(error),
                 }
             }
         }

@@ -483,14 +483,18 @@ impl Slot {
     /// Notes that the slot is free, and whether the folder of its last run is gone.
     pub(crate) fn free(&mut self) -> Result<(), StoreError> {
         let filled = self.record.tree.is_some();
-        let lost = self.record.run.take().map(|run| run.run_id).filter(|_| filled && !self.is_folder());
-        self.record.lost = lost;
+        let run = self.record.run.take();
+        self.record.lost = run.filter(|_| filled && self.is_gone()).map(|run| run.run_id);
         self.save()
     }
 
     /// True where the folder of the slot's last run was gone when it was freed, and still is.
     pub(crate) fn is_lost(&self) -> bool {
-        self.record.lost.is_some() && !self.is_folder()
+        self.record.lost.is_some() && self.is_gone()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.dir.symlink_metadata().is_err_and(|error| place::is_gone(&error))
     }
 
     fn save(&self) -> Result<(), StoreError> {
