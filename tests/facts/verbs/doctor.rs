@@ -162,6 +162,24 @@ fn a_bad_value_is_named_with_its_key() {
     }
 }
 
+/// K38: what hooks are told to do is told, where there are any.
+#[test]
+fn what_the_key_of_hooks_says_is_reported() {
+    let rig = Rig::new();
+    rig.git(&["config", "aynig.hooks", "bogus"]);
+    let findings = rig.doctor(1);
+    let bad = found(&findings, "error", "configuration", "bad value 'bogus' for 'aynig.hooks'");
+    assert!(bad["hint"].as_str().unwrap().ends_with("--get-all aynig.hooks"), "{bad}");
+    rig.git(&["config", "aynig.hooks", "off"]);
+    let off =
+        |findings: &[Value]| findings.iter().any(|f| f["text"].as_str().unwrap().contains("aynig.hooks"));
+    assert!(!off(&rig.doctor(0)));
+    rig.aynig(&["hooks", "install"]).expect(0);
+    found(&rig.doctor(0), "ok", "hooks", "off ('aynig.hooks'): nothing starts by itself");
+    rig.git(&["config", "aynig.hooks", "wait"]);
+    assert!(!off(&rig.doctor(0)));
+}
+
 #[test]
 fn without_a_repository_or_a_usable_git_doctor_still_answers() {
     let mut world = World::any();
