@@ -47,6 +47,8 @@ fn all_that_is_ours_goes_and_work_and_trust_stay_unless_asked_for() {
     rig.aynig(&["hooks", "install"]).expect(0);
     rig.git(&["config", "aynig.jobs", "2"]);
     rig.git(&["update-ref", "refs/aynig/remote/origin/x", "main"]);
+    let by_tree = format!("aynig.{}.maxhops", rig.dir.display());
+    rig.git(&["config", "--global", &by_tree, "9"]);
     let branches = rig.git(&["for-each-ref", "refs/heads"]);
     let attempt = rig.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/attempts"]);
     assert!(!attempt.is_empty());
@@ -59,6 +61,7 @@ fn all_that_is_ours_goes_and_work_and_trust_stay_unless_asked_for() {
         "remove configuration aynig.jobs",
         &format!("keep   work in {attempt}"),
         "keep   your configuration aynig.",
+        &format!("keep   your configuration {by_tree}"),
     ] {
         assert!(dry.contains(line), "{line}: {dry}");
     }
@@ -67,7 +70,8 @@ fn all_that_is_ours_goes_and_work_and_trust_stay_unless_asked_for() {
     assert!(said.out == dry && said.err.contains("hint: git aynig uninstall --force"), "{}", said.err);
     assert_eq!(ours(&rig), before);
     let said = rig.aynig(&["uninstall", "--force"]).expect(0);
-    assert!(said.err.contains("hint: git config --global --unset-all "), "{}", said.err);
+    assert_eq!(said.err.matches("hint: git config --global --unset-all ").count(), 2, "{}", said.err);
+    assert!(said.err.contains(&by_tree), "{}", said.err);
     assert_eq!(ours(&rig), [&*attempt]);
     assert_eq!(std::fs::read_to_string(rig.git_dir().join("config")).unwrap(), config);
     assert_eq!(rig.git(&["for-each-ref", "refs/heads"]), branches);
@@ -76,6 +80,8 @@ fn all_that_is_ours_goes_and_work_and_trust_stay_unless_asked_for() {
     rig.aynig(&["uninstall", "--force", "--attempts", "--trust"]).expect(0);
     assert_eq!(ours(&rig), [""; 0]);
     assert_eq!(rig.aynig(&["trust", "--list"]).expect(0).out, "");
+    let global = std::fs::read_to_string(rig.world.home().join(".gitconfig")).unwrap();
+    assert!(!global.contains("aynig"), "{global}");
     assert_eq!(rig.aynig(&["uninstall"]).expect(0).out, "");
 }
 
