@@ -37,6 +37,28 @@ fn work_that_a_message_hands_over_and_no_branch_has_stays_unless_asked_for() {
     assert_eq!(list(), "");
 }
 
+/// K41: a symbolic ref among ours goes, wherever it leads, and nothing that it leads to.
+#[test]
+fn a_symbolic_ref_among_ours_goes_alone() {
+    let rig = Rig::new();
+    rig.set("there", "nothing");
+    let branches = rig.git(&["for-each-ref", "refs/heads"]);
+    for (name, target) in [("heard/one", "refs/heads/gone"), ("inbox/there", "refs/heads/there")] {
+        rig.git(&["symbolic-ref", &format!("refs/aynig/{name}"), target]);
+    }
+    let dry = rig.aynig(&["uninstall", "--dry-run"]).expect(0).out;
+    for name in ["heard/one", "inbox/there"] {
+        assert!(dry.contains(&format!("remove ref refs/aynig/{name}\n")), "{dry}");
+    }
+    rig.aynig(&["uninstall", "--force", "--trust"]).expect(0);
+    for name in ["heard/one", "inbox/there"] {
+        assert!(!rig.git_dir().join("refs/aynig").join(name).exists());
+    }
+    assert_eq!(ours(&rig), [""; 0]);
+    assert_eq!(rig.git(&["for-each-ref", "refs/heads"]), branches);
+    assert_eq!(rig.aynig(&["uninstall"]).expect(0).out, "");
+}
+
 /// K26, K41, K45
 #[test]
 fn all_that_is_ours_goes_and_work_and_trust_stay_unless_asked_for() {
