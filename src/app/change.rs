@@ -252,10 +252,11 @@ impl<'a> Change<'a> {
     }
 
     /// Pushes what was written to the remote that the branch is pushed to, or to `origin`. Does nothing where
-    /// the branch is a remote's already. Returns what the remote's hooks say to who pushes, one line each.
-    pub fn push(&self, written: &Written) -> Result<Vec<String>, AppError> {
+    /// the branch is a remote's already. `words` are what the remote's hooks say to who pushes, one line each,
+    /// whether they take the push or refuse it.
+    pub fn push(&self, written: &Written, words: &mut Vec<String>) -> Result<(), AppError> {
         if self.settings.remote.is_some() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let (repo, branch) = (&self.session.repo, &written.branch);
         let remote = repo.git.push_remote(branch)?;
@@ -269,10 +270,10 @@ impl<'a> Change<'a> {
         let Some(remote) = remote else { return Err(failed(None, NotPushed::NoRemote)) };
         let interrupt = Interrupt::never()?;
         let by = self.session.runner(&self.settings, &interrupt, &Silent)?.signature();
-        match push_branch(repo, &remote, branch, written.commit, &by) {
-            Ok((Swap::Won, words)) => Ok(words),
-            Ok((Swap::Unknown { cause }, _)) => Err(failed(Some(remote), NotPushed::Unknown(cause))),
-            Ok((Swap::Lost { .. }, _)) => Err(failed(Some(remote), NotPushed::Behind)),
+        match push_branch(repo, &remote, branch, written.commit, &by, words) {
+            Ok(Swap::Won) => Ok(()),
+            Ok(Swap::Unknown { cause }) => Err(failed(Some(remote), NotPushed::Unknown(cause))),
+            Ok(Swap::Lost { .. }) => Err(failed(Some(remote), NotPushed::Behind)),
             Err(error) => Err(failed(Some(remote), NotPushed::Failed(Box::new(error.into())))),
         }
     }

@@ -239,6 +239,8 @@ impl Config {
             run_ids: Default::default(),
             ready: Default::default(),
             wait_for_slot: true,
+            // Whoever acts on the key refuses a value that is none.
+            hooks_off: matches!(self.hooks(), Ok(HookMode::Off)),
         })
     }
 

@@ -138,6 +138,7 @@ fn checked(session: &Session, questions: &Questions) -> Result<Vec<Finding>, App
     for (key, days) in [("logExpire", 30), ("attemptExpire", 90)] {
         session.config.expiry(key, days)?;
     }
+    session.config.hooks()?;
     let interrupt = Interrupt::never()?;
     let runner = session.reader(&settings, &interrupt)?;
     // Of a remote's branches, those that were last fetched are looked at; the remote is not asked.

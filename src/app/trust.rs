@@ -101,10 +101,18 @@ pub fn give(session: &Session, source: &CommandsFrom) -> Result<(), AppError> {
 
 /// Takes the trust away; fails where a wider setting still gives it.
 pub fn revoke(session: &Session) -> Result<(), AppError> {
-    let output = session.repo.git.set_global(&key(session), None)?;
-    // Status 5: there was nothing to remove.
-    if !matches!(output.status.code(), Some(0 | 5)) {
-        return Err(TrustError::NotRevoked(output.message).into());
+    // A key may name the repository by its working tree, too.
+    let is_its = |entry: &config::Entry| {
+        let place = entry.key.strip_prefix("aynig.").and_then(|rest| rest.strip_suffix(".commandsfrom"));
+        entry.protected && place.is_some_and(|place| session.repo.site.is_named_by(place))
+    };
+    let said = config::read(&session.repo)?.into_iter().filter(is_its).map(|entry| entry.key);
+    for key in said.chain([key(session)]) {
+        let output = session.repo.git.set_global(&key, None)?;
+        // Status 5: there was nothing to remove.
+        if !matches!(output.status.code(), Some(0 | 5)) {
+            return Err(TrustError::NotRevoked(output.message).into());
+        }
     }
     match session.reopened()?.config.commands_from()? {
         CommandsFrom::Nowhere => Ok(()),

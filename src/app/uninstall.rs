@@ -30,11 +30,14 @@ impl<'a> Uninstall<'a> {
     pub fn look(session: &'a Session) -> Result<Self, AppError> {
         let settings = session.settings(&Flags::here())?;
         let belongings = session.reader(&settings, &Interrupt::never()?)?.belongings()?;
-        let ours = config::key_of(session.repo.site.dir(), "");
+        let is_ours = |key: &str| {
+            let place = key.strip_prefix("aynig.").and_then(|rest| Some(rest.rsplit_once('.')?.0));
+            place.is_some_and(|place| session.repo.site.is_named_by(place))
+        };
         let (mut own, mut global) = (Vec::new(), Vec::new());
         for entry in config::read(&session.repo)? {
             let keys = match entry.protected {
-                true if entry.key.strip_prefix(&*ours).is_some_and(|key| !key.contains('.')) => &mut global,
+                true if is_ours(&entry.key) => &mut global,
                 false if entry.key.starts_with("aynig.") => &mut own,
                 true | false => continue,
             };

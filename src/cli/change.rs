@@ -55,9 +55,11 @@ pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
     let change = Change::begin(&session, &Flags { remote: args.remote.clone(), ..Flags::default() })?;
     let written = change.set_state(args.branch.as_deref(), &declaration, asked)?;
     written::print(&written, change.remote(), args.json, global.quiet);
-    let pushed = if args.push { change.push(&written) } else { Ok(Vec::new()) };
-    // A pusher hears what the other side's hook did with the event, as after `git push`.
-    for words in pushed.iter().flatten().filter(|_| !global.quiet) {
+    let mut words = Vec::new();
+    let pushed = if args.push { change.push(&written, &mut words) } else { Ok(()) };
+    // A pusher hears what the other side's hook did with the event, as after `git push`. Why it refused is
+    // part of the error.
+    for words in words.iter().filter(|_| !global.quiet || pushed.is_err()) {
         output::note(&format!("remote: {}", escape(words.as_bytes())));
     }
     if !args.no_tick {

@@ -17,8 +17,10 @@ use crate::runner::change::ChangeError;
 use crate::runner::report::Refusal;
 use crate::runner::talk::TalkError;
 use crate::runner::uninstall::InUse;
-use crate::store::repository::OpenError;
+use crate::store::repository::{OpenError, Stray};
 use crate::store::{RefName, StoreError};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// A verb that ended without doing what it was asked.
 #[derive(Debug)]
@@ -131,9 +133,7 @@ impl From<&AppError> for Failure {
 fn mended(error: &AppError) -> Vec<String> {
     let one = match error {
         AppError::NotPushed { branch, remote, why, .. } => return push_again(branch, remote, why),
-        AppError::Open(OpenError::Refused { stray: Some(file), .. }) => {
-            Some(format!("if no repository is to be there: {}", hints::move_aside(file)))
-        }
+        AppError::Open(OpenError::Refused { stray: Some(stray), .. }) => return of_stray(stray),
         // Git names the command that has it trust a repository of another account's.
         AppError::Open(OpenError::Refused { message, .. }) => {
             let at = message.find("git config --global --add safe.directory ");
@@ -295,6 +295,25 @@ fn talked(error: &TalkError, remote: Option<&str>) -> Option<String> {
         // An answer that was given stands; anything that is to be added is a message.
         TalkError::Answered { .. } => Some("git aynig send <branch> -m <text>".to_owned()),
         TalkError::Outside | TalkError::Message(_) | TalkError::Unreadable(..) | TalkError::Change(_) => None,
+    }
+}
+
+/// Returns the commands that mend what stands in a repository's place.
+fn of_stray(stray: &Stray) -> Vec<String> {
+    let away = |file: &Path| format!("if no repository is to be there: {}", hints::move_aside(file));
+    match stray {
+        Stray::File(file) => vec![away(file)],
+        // Git has no command that makes such a note again for a folder with files in it.
+        Stray::Unknown { dir, repo } => {
+            let (word, repo) =
+                (shell_word(dir.as_os_str().as_bytes()), shell_word(repo.as_os_str().as_bytes()));
+            vec![format!("{} && git -C {repo} worktree add {word} <branch>", hints::move_aside(dir))]
+        }
+        Stray::Moved(dir) => {
+            let word = shell_word(dir.as_os_str().as_bytes());
+            let repair = format!("where its repository is now: git -C <repository> worktree repair {word}");
+            vec![repair, away(&dir.join(".git"))]
+        }
     }
 }
 

@@ -224,6 +224,10 @@ pub fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
             let path = shell_word(path.as_os_str().as_encoded_bytes());
             vec![format!("if no git process is at work: rm {path}")]
         }
+        // Below no other folder is a ref that the user could mean instead.
+        StoreError::SymbolicRef { name, .. } if !name.as_bytes().starts_with(b"refs/heads/") => {
+            vec![remove_symbolic_ref(name)]
+        }
         StoreError::SymbolicRef { target, .. } => vec![format!("name the branch itself: '{target}'")],
         StoreError::Object { .. } => of_broken(branch),
         StoreError::UnreadableRef { name, cause: Unread::System(number) } => {

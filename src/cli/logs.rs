@@ -12,6 +12,7 @@ use super::session::Global;
 use crate::app::logs::{self, LogsError, Request, Which};
 use crate::protocol::text::{escape, shell_word};
 use crate::supervisor::interrupt::Interrupt;
+use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 
@@ -53,7 +54,9 @@ pub fn run(global: &Global, args: &Logs) -> Result<i32, Failure> {
         Ok(path.and_then(|path| path.symlink_metadata().ok()).is_some_and(|file| file.len() > 0))
     };
     if is_empty && which == Which::Stdout && !global.quiet && complained()? {
-        let what = args.what.as_ref().map(|what| format!(" {}", shell_word(what.as_bytes())));
+        // A name that begins with '-' would be an option.
+        let end = |what: &OsStr| if what.as_bytes().starts_with(b"-") { " --" } else { "" };
+        let what = args.what.as_deref().map(|what| format!("{} {}", end(what), shell_word(what.as_bytes())));
         output::note(&format!(
             "its command printed nothing, and complained\nhint: git aynig logs --stderr{}{}",
             hints::remote_option(args.remote.as_deref()),

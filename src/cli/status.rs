@@ -226,10 +226,16 @@ pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbo
         }
     };
     if let Some(seconds) = waits(status) {
-        words += &format!(
-            "; waits for a worktree since {}: 'aynig.jobs' says how many commands run at once",
-            span(seconds)
-        );
+        let since = span(seconds);
+        words += &match status.hooks_off {
+            true => {
+                let tick = Addressed::new(&status.branch, remote).call("tick");
+                format!("; waits since {since}: hooks are off ('aynig.hooks'), {tick} takes it on")
+            }
+            false => format!(
+                "; waits for a worktree since {since}: 'aynig.jobs' says how many commands run at once"
+            ),
+        };
     }
     if let Some(attempt) = &status.attempt {
         words += &format!("; work kept in {}", escape(attempt.as_bytes()));

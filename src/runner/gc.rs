@@ -7,7 +7,7 @@
 use super::attempt::run_of;
 use super::report::{Note, Report};
 use super::settings::CommandsFrom;
-use super::slot::run_ref;
+use super::slot::{run_ref, unreadable_note};
 use super::{Runner, RunnerError, Tip, io, logs};
 use crate::protocol::event::Event;
 use crate::protocol::flow::{FLOWS, TURNS};
@@ -185,7 +185,13 @@ impl<'a> Collector<'a> {
             let dir = slot.dir().to_owned();
             let bytes = slot.kept(&runner.settings.keeping.keep).map(|(_, _, bytes)| bytes);
             if self.dry {
-                if runner.is_taken(&slot).is_ok_and(|taken| !taken) {
+                // What keeps a collection from the slot is said here too.
+                let taken = unreadable_note(&slot).map_or_else(|| runner.is_taken(&slot), Err);
+                let taken = taken.unwrap_or_else(|error| {
+                    self.out.failed.push(error);
+                    true
+                });
+                if !taken {
                     self.out.removed.push(Removal { kind: Kind::Slot, name: dir, kept: None, bytes });
                 }
                 continue;

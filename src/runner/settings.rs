@@ -157,6 +157,8 @@ pub struct Settings {
     pub ready: Arc<OnceLock<()>>,
     /// True where the runner waits for a free slot.
     pub wait_for_slot: bool,
+    /// True where hooks are off, so that nothing starts by itself (K38).
+    pub hooks_off: bool,
 }
 
 impl Settings {

@@ -43,6 +43,8 @@ pub(crate) struct BranchStatus {
     pub busy: Option<(Busy, PathBuf)>,
     /// Since when it waits for a slot.
     pub pending: Option<SystemTime>,
+    /// True where hooks are off, so that it waits for a tick and not for a slot.
+    pub hooks_off: bool,
     /// When the run that holds it began, in seconds since 1970, by its first lease's date.
     pub began: Option<i64>,
     /// How far the command of that run says that it is, where this machine has its events.
@@ -263,6 +265,7 @@ impl<'a> Survey<'a> {
             alike,
             busy,
             pending,
+            hooks_off: self.runner.settings.hooks_off,
             began,
             progress: None,
             last_line: None,

@@ -15,7 +15,7 @@ use crate::store::checkout;
 use crate::store::hooks::{Hooks, Standing};
 use crate::store::slots::closing::Closed;
 use crate::store::slots::modules;
-use crate::store::{RefName, remove_tree};
+use crate::store::{RefName, Unread, remove_tree};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -94,12 +94,20 @@ impl Runner<'_> {
                 false => all.refs.push(name),
             }
         }
+        all.refs.extend(self.symbolic_refs()?);
         all.submodules = children_of(&modules::kept(self.repo));
         let aynig = self.repo.aynig_dir();
         let logs = logs::folders(self.repo).into_iter().filter(|folder| !folder.starts_with(&aynig));
         let folders = logs.chain([self.settings.worktree_dir.clone(), aynig.clone()]);
         all.folders.extend(folders.filter(|folder| folder.exists()));
         Ok(all)
+    }
+
+    /// Returns those of our names that are symbolic refs, made by somebody else. They hold nothing themselves.
+    fn symbolic_refs(&self) -> Result<Vec<RefName>, RunnerError> {
+        let unreadable = self.store.scan_all("refs/aynig/")?.unreadable;
+        let is_symbolic = |why: &Unread| matches!(why, Unread::Symbolic(_));
+        Ok(unreadable.into_iter().filter(|(_, why)| is_symbolic(why)).map(|(name, _)| name).collect())
     }
 
     /// True where a ref holds work that is on no branch: an attempt, or a message that hands over work that
@@ -158,6 +166,9 @@ impl Runner<'_> {
         }
         if !refs.is_empty() {
             self.repo.git.delete_refs(&self.repo.common_dir, &refs)?;
+        }
+        for name in self.symbolic_refs()? {
+            self.repo.git.delete_symbolic_ref(&name)?;
         }
         let keep = (!work).then(|| modules::kept(self.repo));
         let aynig = self.repo.aynig_dir();

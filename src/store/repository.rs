@@ -70,12 +70,28 @@ pub enum OpenError {
     Refused {
         /// What Git says.
         message: String,
-        /// The file in a repository's place that leads to none, where that is why.
-        stray: Option<PathBuf>,
+        /// What stands in a repository's place and leads to none, where that is why.
+        stray: Option<Stray>,
     },
     /// There is no `git` to ask, or the store can't serve the repository.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// A file `.git` that leads to no repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stray {
+    /// This file, which nothing else is known of.
+    File(PathBuf),
+    /// That of a linked working tree, which its repository has no note of any more.
+    Unknown {
+        /// The working tree.
+        dir: PathBuf,
+        /// A folder of the repository.
+        repo: PathBuf,
+    },
+    /// That of a linked working tree whose repository is gone from where it was.
+    Moved(PathBuf),
 }
 
 impl OpenError {
@@ -406,18 +422,36 @@ fn ask_git(git: &Git, from: &Path, git_dir: Option<&Path>) -> Result<(), OpenErr
         return Ok(());
     }
     let message = output.message.trim_start_matches("fatal: ").to_owned();
-    let stray = if git_dir.is_none() { stray(from, &message) } else { None };
+    let stray = if git_dir.is_none() { stray(from) } else { None };
     Err(OpenError::Refused { message, stray })
 }
 
-/// Returns the file on the way up that Git's message names, if it is no repository's: `.git`, and leads
-/// nowhere. Git goes no further.
-fn stray(from: &Path, message: &str) -> Option<PathBuf> {
+/// Returns what is first on the way up in a repository's place, if that is a file that leads to none. Git goes
+/// no further.
+fn stray(from: &Path) -> Option<Stray> {
     let start = std::fs::canonicalize(from).ok()?;
-    let is_stray =
-        |file: &Path| read_plain(file, DOT_GIT_MAX).is_ok_and(|text| !text.starts_with(b"gitdir: "));
-    let is_named = |file: &PathBuf| file.to_str().is_some_and(|name| message.ends_with(name));
-    start.ancestors().map(|dir| dir.join(".git")).find(|file| is_named(file) && is_stray(file))
+    let dir = first_above(&start)?;
+    let file = dir.join(".git");
+    let is_long = file.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() > DOT_GIT_MAX);
+    let text = if is_long { Vec::new() } else { read_plain(&file, DOT_GIT_MAX).ok()? };
+    let path = text.strip_prefix(b"gitdir: ").map(<[u8]>::trim_ascii_end).unwrap_or_default();
+    if path.is_empty() {
+        return Some(Stray::File(file));
+    }
+    let target = dir.join(OsString::from_vec(path.to_vec()));
+    if ["HEAD", "commondir", "objects", "refs", "config"].iter().any(|name| !is_none(&target.join(name))) {
+        return None;
+    }
+    let folder = target.parent().filter(|folder| folder.ends_with("worktrees"));
+    Some(match folder.and_then(Path::parent) {
+        Some(repo) if seems(repo) => {
+            let repo = std::fs::canonicalize(repo).unwrap_or_else(|_| repo.to_owned());
+            let tree = repo.parent().filter(|_| repo.ends_with(".git")).map(Path::to_owned);
+            Stray::Unknown { dir: dir.to_owned(), repo: tree.unwrap_or(repo) }
+        }
+        Some(repo) if is_none(repo) => Stray::Moved(dir.to_owned()),
+        Some(_) | None => Stray::File(file),
+    })
 }
 
 fn refusal(git: &Git, from: &Path, git_dir: Option<&Path>) -> OpenError {
@@ -432,21 +466,30 @@ fn refusal(git: &Git, from: &Path, git_dir: Option<&Path>) -> OpenError {
     }
 }
 
-/// True where a folder on the way up is a repository, or seems one, or can't be looked at. The search goes as
-/// far as Git's does: to where another file system begins.
+/// True where a folder on the way up is a repository, or seems one, or can't be looked at.
 fn is_one_above(from: &Path) -> bool {
-    let Ok(start) = std::fs::canonicalize(from) else { return true };
+    std::fs::canonicalize(from).map_or(true, |start| first_above(&start).is_some())
+}
+
+/// Returns the first folder on the way up that is a repository, or seems one, or can't be looked at. The search
+/// goes as far as Git's does: to where another file system begins.
+fn first_above(start: &Path) -> Option<&Path> {
     let device = |dir: &Path| dir.metadata().map(|meta| meta.dev()).ok();
-    let here = device(&start);
-    let none = |dir: &Path| dir.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
-    // Git passes by a folder without these: it is a `git init` that was cut short, or something else's.
-    let seems = |dir: &Path| {
-        let has = |name| !none(&dir.join(name));
-        has("HEAD") && (has("commondir") || has("objects") && has("refs"))
-    };
-    start.ancestors().take_while(|dir| device(dir) == here).any(|dir| {
+    let here = device(start);
+    start.ancestors().take_while(|dir| device(dir) == here).find(|dir| {
         let own = dir.join(".git");
         let is_folder = own.metadata().is_ok_and(|meta| meta.is_dir());
-        if is_folder { seems(&own) || seems(dir) } else { !none(&own) || seems(dir) }
+        if is_folder { seems(&own) || seems(dir) } else { !is_none(&own) || seems(dir) }
     })
+}
+
+fn is_none(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| is_absent(&error))
+}
+
+/// True for a folder that may be a Git directory. Git passes by one without these: it is a `git init` that was
+/// cut short, or something else's.
+fn seems(dir: &Path) -> bool {
+    let has = |name| !is_none(&dir.join(name));
+    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }

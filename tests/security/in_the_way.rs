@@ -76,6 +76,24 @@ fn s34_a_symbolic_ref_in_the_way_is_told_with_what_removes_it() {
     }
 }
 
+/// K36, K46, K49, K50: nor is there another name to use for one of our refs that is made a symbolic one.
+#[test]
+fn s34_a_symbolic_ref_at_an_id_is_told_with_what_removes_it() {
+    let id = "0197a4b0-7f00-7000-8000-000000000001";
+    for (folder, verb) in [("asked", &["answer", id, "yes"][..]), ("paused", &["resume", id])] {
+        let life = life();
+        let (name, main) = (format!("refs/aynig/{folder}/{id}"), life.rev("main"));
+        life.git(&["symbolic-ref", &name, "refs/heads/gone"]);
+        let said = life.run(verb).stderr;
+        assert!(said.contains(&format!("'{name}' is a symbolic ref to 'gone'")), "{said}");
+        assert!(said.contains(&format!("hint: git symbolic-ref -d {name}\n")), "{said}");
+        assert!(!said.contains("name the branch itself"), "{said}");
+        paste(&life, &said);
+        assert!(!life.run(verb).stderr.contains("symbolic ref"));
+        assert_eq!(life.rev("main"), main);
+    }
+}
+
 /// K39, K44: who pushes is not told of a run that can't begin.
 #[test]
 fn s34_a_pusher_is_told_what_is_in_the_way_of_runs() {

@@ -13,6 +13,9 @@ impl Runner<'_> {
             found.push(Finding::new(Fine, "hooks", text));
             return Ok(());
         }
+        if self.settings.hooks_off {
+            found.push(Finding::new(Fine, "hooks", "off ('aynig.hooks'): nothing starts by itself"));
+        }
         let mut names = Vec::new();
         for event in hooks.events() {
             match hooks.standing(*event)? {

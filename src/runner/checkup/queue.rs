@@ -26,13 +26,20 @@ impl Runner<'_> {
                 continue;
             }
             let age = SystemTime::now().duration_since(note.since).unwrap_or_default();
+            let tick = Mend::Tick(note.branch.clone());
+            if self.settings.hooks_off {
+                let since = format!("{} waits since {}s", name(&note.branch), age.as_secs());
+                let text = format!("{since}: hooks are off ('aynig.hooks'), only a tick takes it on");
+                found.push(Finding::new(Warning, "pending", text).mend(tick));
+                continue;
+            }
             let waits = format!("{} waits for a worktree since {}s", name(&note.branch), age.as_secs());
             found.push(match free {
                 0 => Finding::new(Fine, "pending", format!("{waits}: {}", self.who_has_them(size)?)),
                 _ if age < FORGOTTEN => Finding::new(Fine, "pending", format!("{waits}: one is free now")),
                 _ => {
                     Finding::new(Warning, "pending", format!("{waits}: one is free, and nobody takes it on"))
-                        .mend(Mend::Tick(note.branch.clone()))
+                        .mend(tick)
                 }
             });
         }

@@ -115,6 +115,19 @@ impl Site {
         }
     }
 
+    /// True where a key for this place is for this repository alone: a path, and no glob.
+    pub(crate) fn is_named_by(&self, place: &str) -> bool {
+        let mut is_escaped = false;
+        let is_plain = place.chars().all(|c| {
+            let special = !is_escaped && matches!(c, '*' | '?' | '[');
+            is_escaped = !is_escaped && c == '\\';
+            !special
+        });
+        // A path that a key can't hold is matched by a glob (`key_of`).
+        let is_own = || super::key_of(&self.common_dir, "") == format!("aynig.{place}.");
+        place.starts_with('/') && (is_plain && self.is_meant_by(place, &[]) || is_own())
+    }
+
     /// Separates what counts of a whole configuration from what does not.
     pub(crate) fn narrow(&self, all: &[Entry]) -> Narrowed {
         let mut narrowed = Narrowed::default();

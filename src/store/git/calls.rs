@@ -141,6 +141,12 @@ impl RepoGit {
         command.stdin(input).ok().map(drop)
     }
 
+    /// Deletes a symbolic ref, and not what it points to.
+    pub(crate) fn delete_symbolic_ref(&self, name: &RefName) -> Result<(), StoreError> {
+        let args = [OsStr::new("-d"), OsStr::from_bytes(name.as_bytes())];
+        self.here().verb("symbolic-ref").args(args).ok().map(drop)
+    }
+
     /// Removes one key of the repository's own configuration.
     pub(crate) fn unset_own(&self, git_dir: &Path, key: &str) -> Result<GitOutput, StoreError> {
         self.git.plain(Some(git_dir)).verb("config").args(["--local", "--unset-all", key]).output()

@@ -56,6 +56,16 @@ pub(crate) struct GitOutput {
 }
 
 impl GitOutput {
+    /// Leaves what a remote's hooks said out of the message, for callers that show those lines themselves.
+    pub(crate) fn without_hooks_words(mut self) -> Self {
+        if self.message == one_line(&self.said) {
+            let lines = self.said.split(|b| matches!(b, b'\n' | b'\r'));
+            let own: Vec<&[u8]> = lines.filter(|line| !line.starts_with(b"remote: ")).collect();
+            self.message = one_line(&own.join(&b'\n'));
+        }
+        self
+    }
+
     /// Returns what the child printed. Any exit status but 0 is an error: that of a full disk, where the disk
     /// is full at one of these places.
     fn printed(self, verb: String, places: &[PathBuf]) -> Result<Vec<u8>, StoreError> {

@@ -49,6 +49,8 @@ pub(crate) struct RemoteStore {
     news: Arc<News>,
     /// What the remote's hooks said at the last push.
     words: RefCell<Vec<String>>,
+    /// True where the caller shows these lines itself, so that no error repeats them.
+    words_apart: bool,
     /// How long a call may take; `None` where that was not set.
     patience: Cell<Option<Duration>>,
     /// True where the network is not used: then the last known values count.
@@ -78,7 +80,8 @@ impl RemoteStore {
         };
         let (known, unsent, news) = (RefCell::default(), RefCell::default(), repo.news(name));
         let words = RefCell::default();
-        Ok(Self { local, remote, known, unsent, news, words, patience: Cell::new(None), offline: false })
+        let (patience, offline, words_apart) = (Cell::new(None), false, false);
+        Ok(Self { local, remote, known, unsent, news, words, words_apart, patience, offline })
     }
 
     /// Returns this store, but such that it does not use the network.
@@ -201,21 +204,23 @@ pub(crate) fn heard_folders(remote: &str) -> Vec<(RefName, RefName)> {
 }
 
 /// Pushes a local branch's new commit to the same branch of a remote, over what is there now if that is
-/// below it; anything else there is [`Swap::Lost`]. A push without an answer is looked at again (K11). Returns
-/// also what the remote's hooks say to who pushes, one line each.
+/// below it; anything else there is [`Swap::Lost`]. A push without an answer is looked at again (K11). `words`
+/// are what the remote's hooks say to who pushes, one line each, whatever came of the push.
 pub(crate) fn push_branch(
     repo: &Repository,
     remote: &str,
     branch: &RefName,
     new: ObjectId,
     by: &Signature,
-) -> Result<(Swap, Vec<String>), StoreError> {
+    words: &mut Vec<String>,
+) -> Result<Swap, StoreError> {
     let store = RemoteStore::open(repo, remote, repo.open_store(repo.durable)?)?;
+    let store = RemoteStore { words_apart: true, ..store };
     let tip = store.remote.ask(branch, PATIENCE)?;
     let expected = match tip {
         None => Expected::Missing,
         Some(id) if store.has(id) && repo.git.is_ancestor(id, new)? => Expected::At(id),
-        Some(_) => return Ok((Swap::Lost { tip }, Vec::new())),
+        Some(_) => return Ok(Swap::Lost { tip }),
     };
     store.set_patience(PUSH_MAX);
     let mut verdict = compare_and_swap(&store, branch, expected, new, by, "");
@@ -228,17 +233,17 @@ pub(crate) fn push_branch(
         std::thread::sleep(wait);
         verdict = compare_and_swap(&store, branch, expected, new, by, "");
     }
-    let swap = match verdict {
+    *words = store.words.take();
+    match verdict {
         // The remote may have received everything, and may move its branch only after this side has stopped
         // listening. So a branch that has not moved yet proves nothing.
         Err(StoreError::Remote { failure, message, .. })
             if failure.may_pass() && failure != RemoteFailure::Busy =>
         {
-            Swap::Unknown { cause: message }
+            Ok(Swap::Unknown { cause: message })
         }
-        verdict => verdict?,
-    };
-    Ok((swap, store.words.take()))
+        verdict => verdict,
+    }
 }
 
 fn is_branch(name: &RefName) -> bool {

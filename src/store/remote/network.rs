@@ -307,11 +307,12 @@ impl Remote {
     }
 
     /// Makes one attempt to move refs of the remote, all or none. Returns its answer, and the lines that the
-    /// remote's hooks say to who pushes.
+    /// remote's hooks say to who pushes; with `apart`, the answer's own words are without these.
     pub(crate) fn push(
         &self,
         changes: &[RefChange],
         patience: Duration,
+        apart: bool,
     ) -> Result<(Pushed, Vec<String>), StoreError> {
         self.may_push()?;
         let (mut options, mut specs) = (Vec::new(), Vec::new());
@@ -337,6 +338,7 @@ impl Remote {
             specs.push(OsString::from_vec([new.as_bytes(), b":", full].concat()));
         }
         let output = self.push_command(&options, &specs, patience).output()?;
+        let output = if apart { output.without_hooks_words() } else { output };
         let answer = (answer(&output, changes), hooks_said(&output.said));
         // The push moved a local tracking ref too. A failure to sync that is ignored, as it changes nothing
         // about what has arrived at the remote.

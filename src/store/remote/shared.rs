@@ -139,7 +139,7 @@ impl RemoteStore {
         let sent: Vec<ObjectId> = changes.iter().filter_map(|change| change.new).collect();
         let unsent: Vec<ObjectId> =
             sent.into_iter().filter(|id| self.unsent.borrow_mut().remove(id)).collect();
-        let (pushed, words) = self.remote.push(changes, self.patience())?;
+        let (pushed, words) = self.remote.push(changes, self.patience(), self.words_apart)?;
         self.words.replace(words);
         match pushed {
             Pushed::Done => {

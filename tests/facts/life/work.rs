@@ -399,7 +399,7 @@ fn a_slot_whose_note_cannot_be_read_keeps_what_is_in_it() {
         let said = life.tick(&["--jobs", "1", "other"]);
         assert!(said.code == Some(128) && said.stderr.contains("slots/0.json"), "{said:?}");
         assert!(life.slot(0).join("made").exists());
-        for verb in [&["gc"][..], &["uninstall", "--dry-run"]] {
+        for verb in [&["gc"][..], &["gc", "--dry-run"], &["uninstall", "--dry-run"]] {
             let said = life.run(verb);
             assert!(said.code == Some(128) && said.stderr.contains("slots/0.json"), "{verb:?}: {said:?}");
             mend(&said.stderr);

@@ -405,6 +405,23 @@ fn what_the_other_side_says_of_an_event_is_shown() {
     assert_eq!(said.stderr, "");
 }
 
+/// K39: why the other side refuses an event stands as its hook wrote it, and not in one line with the error.
+#[test]
+fn why_the_other_side_refuses_an_event_is_shown_line_by_line() {
+    let net = Net::new(&[("build", DONE)]);
+    let a = net.machine("a");
+    net.hook("pre-receive", "echo 'line one'; echo 'line two' >&2; echo; echo 'see the wiki'; exit 1");
+    for quiet in [&[][..], &["-q"]] {
+        let said = a.run(&[quiet, &["set-state", "build", "-b", "work", "--push"]].concat());
+        assert!(said.code.is_some_and(|code| code != 0), "{said:?}");
+        let lines: Vec<&str> = said.stderr.lines().collect();
+        let theirs = ["remote: line one", "remote: line two", "remote: see the wiki"];
+        assert_eq!(lines[..3], theirs, "{said:?}");
+        assert!(lines[3].starts_with("error: 'work' is written here, and not on 'origin'"), "{said:?}");
+        assert!(lines[3].contains("pre-receive hook declined") && !lines[3].contains("remote: "), "{said:?}");
+    }
+}
+
 /// K11: a push whose answer never came may move the remote later. Nobody says that it failed.
 #[test]
 fn a_push_on_request_without_an_answer_is_neither_done_nor_failed() {

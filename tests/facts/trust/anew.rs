@@ -112,6 +112,16 @@ fn a_tick_starts_no_other_branch_where_hooks_are_off() {
     let notes = || std::fs::read_dir(dir.join(".git/aynig/pending")).map_or(0, Iterator::count);
     let before = said();
     assert_eq!(notes(), 1, "{before}");
+    // What it waits for is a tick, and no worktree.
+    let hold = world.git(&dir, &["symbolic-ref", "--short", "HEAD"]);
+    let said_of = |verb: &str| world.aynig(&dir, &[verb]).out;
+    let told = format!("hooks are off ('aynig.hooks'), git aynig tick {hold} takes it on");
+    let status = said_of("status");
+    assert!(status.contains(&told) && !status.contains("aynig.jobs"), "{status}");
+    let doctor = said_of("doctor");
+    assert!(doctor.contains(": hooks are off ('aynig.hooks'), only a tick takes it on\n"), "{doctor}");
+    assert!(doctor.contains(&format!("hint: git aynig tick {hold}\n")), "{doctor}");
+    assert!(!doctor.contains("one is free"), "{doctor}");
     // Another branch frees a slot, and what waits waits on.
     world.aynig(&dir, &["set-state", "next", "-b", "other", "--no-tick"]).expect(0);
     world.aynig(&dir, &["tick", "other"]).expect(0);

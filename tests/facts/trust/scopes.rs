@@ -215,6 +215,29 @@ fn trust_is_listed_and_revoked() {
     world.aynig(&dir, &["trust", "--ref", "a..b"]).expect(129);
 }
 
+/// K33: a key may name a repository by its working tree; it is for that one all the same.
+#[test]
+fn trust_by_the_working_tree_is_revoked_too() {
+    let world = World::any();
+    let dir = asked(&world);
+    let place = dir.display().to_string();
+    for key in [format!("aynig.{place}.commandsFrom"), format!("aynig.{place}/.commandsFrom")] {
+        global(&world, &[&key, "branch"]);
+    }
+    world.aynig(&dir, &["trust"]).expect(0);
+    world.aynig(&dir, &["trust", "--revoke"]).expect(0);
+    assert_eq!(world.aynig(&dir, &["trust", "--list"]).expect(0).out, "");
+    world.aynig(&dir, &["tick"]).expect(2);
+    // A pattern is for others too, and so is a repository that is named beside it.
+    let all = format!("{}/*", dir.parent().unwrap().display());
+    global(&world, &[&format!("aynig.{all}.commandsFrom"), "branch"]);
+    let other = world.init("other");
+    global(&world, &[&format!("aynig.{}.commandsFrom", other.display()), "branch"]);
+    assert!(world.aynig(&dir, &["trust", "--revoke"]).expect(2).err.contains("still trusted"));
+    let listed = world.aynig(&dir, &["trust", "--list"]).expect(0).out;
+    assert_eq!(listed, format!("branch {all}\nbranch {}\n", other.display()));
+}
+
 /// K33, S25: trust would change nothing where a conditional include takes it away; a hook says where that is.
 #[test]
 fn s25_a_hook_names_the_key_of_a_conditional_include_instead_of_trust() {

@@ -162,6 +162,24 @@ fn a_bad_value_is_named_with_its_key() {
     }
 }
 
+/// K38: what hooks are told to do is told, where there are any.
+#[test]
+fn what_the_key_of_hooks_says_is_reported() {
+    let rig = Rig::new();
+    rig.git(&["config", "aynig.hooks", "bogus"]);
+    let findings = rig.doctor(1);
+    let bad = found(&findings, "error", "configuration", "bad value 'bogus' for 'aynig.hooks'");
+    assert!(bad["hint"].as_str().unwrap().ends_with("--get-all aynig.hooks"), "{bad}");
+    rig.git(&["config", "aynig.hooks", "off"]);
+    let off =
+        |findings: &[Value]| findings.iter().any(|f| f["text"].as_str().unwrap().contains("aynig.hooks"));
+    assert!(!off(&rig.doctor(0)));
+    rig.aynig(&["hooks", "install"]).expect(0);
+    found(&rig.doctor(0), "ok", "hooks", "off ('aynig.hooks'): nothing starts by itself");
+    rig.git(&["config", "aynig.hooks", "wait"]);
+    assert!(!off(&rig.doctor(0)));
+}
+
 #[test]
 fn without_a_repository_or_a_usable_git_doctor_still_answers() {
     let mut world = World::any();
@@ -184,6 +202,60 @@ fn without_a_repository_or_a_usable_git_doctor_still_answers() {
     world.set("PATH", root.join("bin"));
     let said = world.aynig(&repo, &["doctor"]).expect(1);
     assert!(said.out.contains("git was not found on PATH"), "{}", said.out);
+}
+
+/// K36: a file '.git' that leads to no repository is named with the command that moves it away.
+#[test]
+fn a_file_that_leads_to_no_repository_is_named() {
+    let world = World::any();
+    let dir = std::fs::canonicalize(world.root()).unwrap().join("plain");
+    std::fs::create_dir_all(dir.join("below")).unwrap();
+    let file = dir.join(".git");
+    let moves = format!("hint: if no repository is to be there: mv '{0}' '{0}.aside'\n", file.display());
+    let moves = if dir.to_str().unwrap().contains(' ') { moves } else { moves.replace('\'', "") };
+    let long = "x".repeat(2 << 20);
+    for text in ["", "gitdir: ", "gitdir: /gone/.git\n", "gitdir: ../gone\n", "gitdir: below\n", &long] {
+        std::fs::write(&file, text).unwrap();
+        for from in [&dir, &dir.join("below")] {
+            let (status, doctor) = (world.aynig(from, &["status"]), world.aynig(from, &["doctor"]));
+            assert!(status.code == 128 && status.err.ends_with(&moves), "{status:?}");
+            assert!(doctor.code == 1 && doctor.out.ends_with(&moves), "{doctor:?}");
+        }
+    }
+    // What seems a repository is not moved away.
+    std::fs::write(dir.join("below/config"), "").unwrap();
+    std::fs::write(&file, "gitdir: below\n").unwrap();
+    let said = world.aynig(&dir, &["status"]).expect(128);
+    assert!(!said.err.contains("mv "), "{said:?}");
+}
+
+/// K36: a linked working tree that its repository does not know any more, or that does not find it, is no stray file.
+#[test]
+fn a_working_tree_without_its_repository_is_told_with_what_mends_it() {
+    let rig = Rig::new();
+    let linked = std::fs::canonicalize(rig.world.root()).unwrap().join("linked");
+    let word = linked.display().to_string();
+    rig.git(&["worktree", "add", "-q", "-b", "side", &word]);
+    let away = rig.world.root().join("away");
+    std::fs::rename(&rig.dir, &away).unwrap();
+    let said = rig.world.aynig(&linked, &["status"]).expect(128).err;
+    let hint = said.lines().find_map(|line| line.strip_prefix("hint: where its repository is now: "));
+    let hint = hint.unwrap_or_else(|| panic!("{said}"));
+    assert!(said.contains("hint: if no repository is to be there: mv "), "{said}");
+    let repair = hint.replace("<repository>", &format!("'{}'", away.display()));
+    rig.world.run("sh", &linked, &["-c", &repair]).expect(0);
+    rig.world.aynig(&linked, &["status"]).expect(0);
+    std::fs::rename(&away, &rig.dir).unwrap();
+    rig.world.run("sh", &linked, &["-c", &repair.replace("/away'", "/repo'")]).expect(0);
+    // Git has no command that notes again what is there, so the hint keeps it beside a new one.
+    std::fs::remove_dir_all(rig.git_dir().join("worktrees/linked")).unwrap();
+    std::fs::write(linked.join("work"), "mine").unwrap();
+    let said = rig.world.aynig(&linked, &["doctor"]).expect(1).out;
+    let hint = said.lines().find_map(|line| line.trim_start().strip_prefix("hint: "));
+    let again = hint.unwrap().replace("<branch>", "side");
+    rig.world.run("sh", &linked, &["-c", &again]).expect(0);
+    rig.world.aynig(&linked, &["status"]).expect(0);
+    assert_eq!(std::fs::read_to_string(format!("{word}.aside/work")).unwrap(), "mine");
 }
 
 #[test]

@@ -119,4 +119,8 @@ fn a_command_that_only_complained_is_not_shown_as_one_that_said_nothing() {
     assert!(said.err.ends_with("and complained\nhint: git aynig logs --stderr work\n"), "{said:?}");
     assert_eq!(rig.aynig(&["-q", "logs", "work"]).expect(0).err, "");
     assert_eq!(rig.aynig(&["logs", "--stderr", "work"]).expect(0).out, "broken\n");
+    rig.world.git(&rig.dir, &["update-ref", "refs/heads/-x", "work"]);
+    let said = rig.aynig(&["logs", "--", "-x"]).expect(0);
+    assert!(said.err.ends_with("\nhint: git aynig logs --stderr -- -x\n"), "{said:?}");
+    assert_eq!(rig.aynig(&["logs", "--stderr", "--", "-x"]).expect(0).out, "broken\n");
 }

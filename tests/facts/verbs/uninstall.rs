@@ -37,6 +37,28 @@ fn work_that_a_message_hands_over_and_no_branch_has_stays_unless_asked_for() {
     assert_eq!(list(), "");
 }
 
+/// K41: a symbolic ref among ours goes, wherever it leads, and nothing that it leads to.
+#[test]
+fn a_symbolic_ref_among_ours_goes_alone() {
+    let rig = Rig::new();
+    rig.set("there", "nothing");
+    let branches = rig.git(&["for-each-ref", "refs/heads"]);
+    for (name, target) in [("heard/one", "refs/heads/gone"), ("inbox/there", "refs/heads/there")] {
+        rig.git(&["symbolic-ref", &format!("refs/aynig/{name}"), target]);
+    }
+    let dry = rig.aynig(&["uninstall", "--dry-run"]).expect(0).out;
+    for name in ["heard/one", "inbox/there"] {
+        assert!(dry.contains(&format!("remove ref refs/aynig/{name}\n")), "{dry}");
+    }
+    rig.aynig(&["uninstall", "--force", "--trust"]).expect(0);
+    for name in ["heard/one", "inbox/there"] {
+        assert!(!rig.git_dir().join("refs/aynig").join(name).exists());
+    }
+    assert_eq!(ours(&rig), [""; 0]);
+    assert_eq!(rig.git(&["for-each-ref", "refs/heads"]), branches);
+    assert_eq!(rig.aynig(&["uninstall"]).expect(0).out, "");
+}
+
 /// K26, K41, K45
 #[test]
 fn all_that_is_ours_goes_and_work_and_trust_stay_unless_asked_for() {
@@ -47,6 +69,8 @@ fn all_that_is_ours_goes_and_work_and_trust_stay_unless_asked_for() {
     rig.aynig(&["hooks", "install"]).expect(0);
     rig.git(&["config", "aynig.jobs", "2"]);
     rig.git(&["update-ref", "refs/aynig/remote/origin/x", "main"]);
+    let by_tree = format!("aynig.{}.maxhops", rig.dir.display());
+    rig.git(&["config", "--global", &by_tree, "9"]);
     let branches = rig.git(&["for-each-ref", "refs/heads"]);
     let attempt = rig.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/attempts"]);
     assert!(!attempt.is_empty());
@@ -59,6 +83,7 @@ fn all_that_is_ours_goes_and_work_and_trust_stay_unless_asked_for() {
         "remove configuration aynig.jobs",
         &format!("keep   work in {attempt}"),
         "keep   your configuration aynig.",
+        &format!("keep   your configuration {by_tree}"),
     ] {
         assert!(dry.contains(line), "{line}: {dry}");
     }
@@ -67,7 +92,8 @@ fn all_that_is_ours_goes_and_work_and_trust_stay_unless_asked_for() {
     assert!(said.out == dry && said.err.contains("hint: git aynig uninstall --force"), "{}", said.err);
     assert_eq!(ours(&rig), before);
     let said = rig.aynig(&["uninstall", "--force"]).expect(0);
-    assert!(said.err.contains("hint: git config --global --unset-all "), "{}", said.err);
+    assert_eq!(said.err.matches("hint: git config --global --unset-all ").count(), 2, "{}", said.err);
+    assert!(said.err.contains(&by_tree), "{}", said.err);
     assert_eq!(ours(&rig), [&*attempt]);
     assert_eq!(std::fs::read_to_string(rig.git_dir().join("config")).unwrap(), config);
     assert_eq!(rig.git(&["for-each-ref", "refs/heads"]), branches);
@@ -76,6 +102,8 @@ fn all_that_is_ours_goes_and_work_and_trust_stay_unless_asked_for() {
     rig.aynig(&["uninstall", "--force", "--attempts", "--trust"]).expect(0);
     assert_eq!(ours(&rig), [""; 0]);
     assert_eq!(rig.aynig(&["trust", "--list"]).expect(0).out, "");
+    let global = std::fs::read_to_string(rig.world.home().join(".gitconfig")).unwrap();
+    assert!(!global.contains("aynig"), "{global}");
     assert_eq!(rig.aynig(&["uninstall"]).expect(0).out, "");
 }
 
