@@ -251,8 +251,8 @@ fn wake_beside(session: &Session, place: &Path, branches: &[RefName]) -> Result<
     let own = own.into_iter().chain(logs::folders(repo));
     let own = own.map(|dir| std::fs::canonicalize(&dir).unwrap_or(dir));
     // Confined commands of another repository may have made what one of this repository notes.
-    let given = if plainly { Vec::new() } else { given_to_commands(&all) };
-    if own.chain(given).any(|dir| place.starts_with(dir)) || !is_trusted_at(&all, place, plainly) {
+    let mut given = own.chain(given_to_commands(&all));
+    if given.any(|dir| place.starts_with(dir)) || !is_trusted_at(&all, place, plainly) {
         return Ok(());
     }
     let other = session.beside(place)?;

@@ -121,7 +121,10 @@ pub fn stream(
     settings.wait_for_slot = true;
     let chain = Chaining::new(session, &settings, &interrupt, Cause::Here, audience);
     if chain.go_on(branches, run_ids, None)? {
-        start(session, &[], chain.cause)?;
+        match session.reopened()?.config.hooks()? {
+            HookMode::Off => session.warn(Warning::HooksOff),
+            HookMode::Wait | HookMode::Detach => start(session, &[], chain.cause)?,
+        }
     }
     Ok(chain.exit())
 }

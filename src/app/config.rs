@@ -12,7 +12,7 @@ use crate::protocol::usage::Usd;
 use crate::runner::settings::{CommandsFrom, Jobs, REMOTE_GRACE, Sandbox, Settings};
 use crate::store::command_tree::RoleUse;
 use crate::store::config::Entry;
-use crate::store::protected::{absolute, is_protected};
+use crate::store::protected::{Unsure, absolute, is_protected};
 use crate::store::repository::Repository;
 use crate::store::slots::affinity;
 use crate::store::slots::find;
@@ -37,9 +37,9 @@ pub struct Config {
     entries: Vec<(String, Option<String>)>,
     /// Keys of the repository's own configuration that were ignored.
     pub ignored: Vec<String>,
-    /// Keys of the account's configuration in a file that Git reads only for some branches or remotes, which
-    /// the repository decides. If there is such a key, nothing may run.
-    pub conditional: Vec<String>,
+    /// Keys of the account's configuration that may hold or not hold here by what others say. If there is such a
+    /// key, nothing may run.
+    pub unsure: Vec<Unsure>,
     identity: Option<(String, String)>,
     /// `commit.gpgSign`, as Git reads it.
     signs: bool,
@@ -87,8 +87,8 @@ impl Config {
         // A key without a value is true.
         let sign = all.iter().rev().find(|entry| entry.key == "commit.gpgsign");
         let signs = sign.is_some_and(|entry| boolean(entry.value.as_deref().unwrap_or("true")) == Some(true));
-        let (ignored, conditional) = (narrowed.ignored, narrowed.conditional);
-        Self { entries: narrowed.counts, ignored, conditional, identity, signs }
+        let (ignored, unsure) = (narrowed.ignored, narrowed.unsure);
+        Self { entries: narrowed.counts, ignored, unsure, identity, signs }
     }
 
     /// Returns the last value of a key; a key without a value is `true`.

@@ -113,13 +113,9 @@ fn in_repository(session: &Session, questions: &Questions, found: &mut Vec<Findi
         let unset = Remedy::Unset(key.clone());
         found.push(Finding::new(Level::Warning, "configuration", text).by(unset));
     }
-    for key in &session.config.conditional {
-        let shown = escape(key.as_bytes());
-        let text = format!(
-            "'{shown}' is in a file that is included only for this branch or remote: nothing may run; include it \
-             always, or by 'gitdir:'"
-        );
-        let show = Remedy::ShowKey(key.clone());
+    for unsure in &session.config.unsure {
+        let text = format!("{unsure}: nothing may run; {}", unsure.mend());
+        let show = Remedy::ShowKey(unsure.key().to_owned());
         found.push(Finding::new(Level::Error, "configuration", text).by(show));
     }
     match checked(session, questions) {

@@ -18,6 +18,7 @@ use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{Standing, Survey};
 use crate::runner::{Runner, Tip};
 use crate::store::command_start::Unfit;
+use crate::store::protected::Unsure;
 use crate::store::slots::is_slot;
 use crate::store::{RefName, glance};
 use crate::supervisor::interrupt::Interrupt;
@@ -34,9 +35,9 @@ pub enum Notice {
     Alike(Option<RefName>, String, Vec<String>),
     /// Nothing says which commands may run. The path is a folder of the repository.
     NotTrusted(PathBuf),
-    /// Nothing may run, since this key is in a file that is included only for some branches or remotes. The
-    /// path is a folder of the repository.
-    Conditional(String, PathBuf),
+    /// Nothing may run, since whether this key holds here is for others to say. The path is a folder of the
+    /// repository.
+    Unsure(Unsure, PathBuf),
     /// The branch's chain has become too long. The number is the limit.
     HopLimit(RefName, u32),
     /// The branch's command, at this path below `.aynig/`, can't be started.
@@ -149,12 +150,12 @@ fn alike(branch: Option<&RefName>, state: String, meant: Vec<String>) -> Option<
     (!meant.is_empty()).then(|| Notice::Alike(branch.cloned(), state, meant))
 }
 
-/// Returns the notice why nothing runs. Where a conditional include takes trust away, giving trust would
-/// change nothing.
+/// Returns the notice why nothing runs. Where a key that is unsure takes trust away, giving trust would change
+/// nothing.
 fn not_trusted(session: &Session) -> Notice {
     let place = session.place().to_owned();
-    match session.config.conditional.first() {
-        Some(key) => Notice::Conditional(key.clone(), place),
+    match session.config.unsure.first() {
+        Some(unsure) => Notice::Unsure(unsure.clone(), place),
         None => Notice::NotTrusted(place),
     }
 }

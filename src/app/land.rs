@@ -6,7 +6,8 @@
 
 use super::AppError;
 use super::change::Change;
-use crate::protocol::landing::{History, LANDED, is_of_a_landing};
+use crate::protocol::id::ObjectId;
+use crate::protocol::landing::{History, is_of_a_landing};
 use crate::protocol::name::StateName;
 use crate::runner::Silent;
 use crate::runner::change::Written;
@@ -62,21 +63,24 @@ impl Change<'_> {
         Ok(None)
     }
 
-    /// Returns those of these branches that have not landed. Where a branch's head does not belong to the
-    /// landing any more, since its check named another state or wrote one itself, that state comes with it.
-    pub fn not_landed(&self, branches: &[RefName]) -> Result<Vec<(RefName, Option<StateName>)>, AppError> {
+    /// Returns those of these branches that have not landed since these commits asked for it. Where a branch's
+    /// head does not belong to the landing any more, since its check named another state or wrote one itself, that
+    /// state comes with it.
+    pub fn not_landed(
+        &self,
+        asked: &[(RefName, ObjectId)],
+    ) -> Result<Vec<(RefName, Option<StateName>)>, AppError> {
         let interrupt = Interrupt::never()?;
         let runner = self.session.runner(&self.settings, &interrupt, &Silent)?;
         let mut others = Vec::new();
-        for branch in branches {
-            let event = runner.fresh_tip(branch)?.and_then(|tip| tip.event);
-            let state = event.as_ref().and_then(|e| e.state_name());
-            let left = event.as_ref().is_some_and(|event| !is_of_a_landing(event));
-            // A command can write this state itself: then nothing has landed.
-            if !left && state.is_some_and(|state| state.as_str() == LANDED) {
+        for (branch, request) in asked {
+            let tip = runner.fresh_tip(branch)?;
+            if tip.as_ref().map_or(Ok(false), |tip| runner.has_landed_since(tip, *request))? {
                 continue;
             }
-            others.push((branch.clone(), state.filter(|_| left).cloned()));
+            let event = tip.and_then(|tip| tip.event);
+            let left = event.as_ref().filter(|event| !is_of_a_landing(event));
+            others.push((branch.clone(), left.and_then(|event| event.state_name().cloned())));
         }
         Ok(others)
     }

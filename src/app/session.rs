@@ -113,7 +113,7 @@ impl Session {
     /// which nothing may run.
     pub fn warn_ignored(&self) {
         self.config.ignored.iter().for_each(|key| self.warn(Warning::Ignored(key.clone())));
-        self.config.conditional.iter().for_each(|key| self.warn(Warning::Conditional(key.clone())));
+        self.config.unsure.iter().for_each(|key| self.warn(Warning::Unsure(key.clone())));
     }
 
     /// Makes the settings of a runner from flags and configuration.

@@ -104,7 +104,7 @@ pub fn revoke(session: &Session) -> Result<(), AppError> {
     // A key may name the repository by its working tree, too.
     let is_its = |entry: &config::Entry| {
         let place = entry.key.strip_prefix("aynig.").and_then(|rest| rest.strip_suffix(".commandsfrom"));
-        entry.protected && place.is_some_and(|place| session.repo.site.is_named_by(place))
+        entry.protected && place.is_some_and(|place| session.repo.site.is_only_this(place))
     };
     let said = config::read(&session.repo)?.into_iter().filter(is_its).map(|entry| entry.key);
     for key in said.chain([key(session)]) {

@@ -32,7 +32,7 @@ impl<'a> Uninstall<'a> {
         let belongings = session.reader(&settings, &Interrupt::never()?)?.belongings()?;
         let is_ours = |key: &str| {
             let place = key.strip_prefix("aynig.").and_then(|rest| Some(rest.rsplit_once('.')?.0));
-            place.is_some_and(|place| session.repo.site.is_named_by(place))
+            place.is_some_and(|place| session.repo.site.is_only_this(place))
         };
         let (mut own, mut global) = (Vec::new(), Vec::new());
         for entry in config::read(&session.repo)? {

@@ -5,6 +5,7 @@ use crate::protocol::obstacle::Obstacle;
 use crate::runner::Observer;
 use crate::runner::report::Report;
 use crate::store::RefName;
+use crate::store::protected::Unsure;
 use std::path::PathBuf;
 
 /// Something that a user should know, and that does not keep a verb from its work.
@@ -12,8 +13,8 @@ use std::path::PathBuf;
 pub enum Warning {
     /// This key in the repository's own configuration does not count.
     Ignored(String),
-    /// This key is in a file that Git includes only for some branches or remotes, so nothing may run.
-    Conditional(String),
+    /// Whether this key holds here is for others to say, so nothing may run.
+    Unsure(Unsure),
     /// This remote is named by the repository's own configuration alone, and is not asked before trust (K34).
     NotAsked(String),
     /// A working tree that should follow its branch but can't, and what is in the way.

@@ -75,12 +75,11 @@ fn text(notice: &Notice) -> String {
         Notice::NotTrusted(place) => {
             format!("not trusted, nothing runs{on}: git -C {} aynig trust", hints::place(place))
         }
-        Notice::Conditional(key, place) => {
-            let (shown, word) = (escape(key.as_bytes()), shell_word(key.as_bytes()));
+        Notice::Unsure(unsure, place) => {
             format!(
-                "'{shown}' is in a file that is included only for this branch or remote, nothing runs{on}: git -C {} \
-                 config --show-origin --get-all {word}",
-                hints::place(place)
+                "{unsure}, nothing runs{on}: git -C {} config --show-origin --get-all {}",
+                hints::place(place),
+                shell_word(unsure.key().as_bytes())
             )
         }
         Notice::HopLimit(branch, max) => {

@@ -39,7 +39,7 @@ pub fn run(global: &Global, args: &Land) -> Result<i32, Failure> {
                 if args.no_tick || !args.json {
                     written::print(&written, change.remote(), args.json, global.quiet);
                 }
-                asked.push(written.branch);
+                asked.push((written.branch, written.commit));
             }
             Err(error) if branches.len() == 1 => return Err(error.into()),
             Err(error) => {
@@ -51,7 +51,8 @@ pub fn run(global: &Global, args: &Land) -> Result<i32, Failure> {
     if args.no_tick || asked.is_empty() {
         return Ok(exit::code(worst));
     }
-    let code = until_landed(global, args, &change, &asked)?;
+    let names: Vec<RefName> = asked.iter().map(|(branch, _)| branch.clone()).collect();
+    let code = until_landed(global, args, &change, &names)?;
     if code != 0 {
         return Ok(code);
     }
@@ -62,7 +63,9 @@ pub fn run(global: &Global, args: &Land) -> Result<i32, Failure> {
             let passed = [LANDED, DONE].contains(&state.as_str());
             let why = match passed {
                 true => {
-                    format!("a command wrote '{state}' on it, which lands nothing: a check prints SET_STATE")
+                    format!(
+                        "a command wrote '{state}' on it, which lands nothing; a check declares it with SET_STATE"
+                    )
                 }
                 false => {
                     format!("its check says '{state}'; a check that passed declares nothing, or '{DONE}'")

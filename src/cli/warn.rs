@@ -15,7 +15,7 @@ impl Listener for Teller {
     fn warned(&self, warning: &Warning) {
         let is_note = match warning {
             Warning::Ignored(_)
-            | Warning::Conditional(_)
+            | Warning::Unsure(_)
             | Warning::NotAsked(_)
             | Warning::LeftToOthers(_)
             | Warning::NoCurrentBranch => true,
@@ -36,11 +36,7 @@ fn text(warning: &Warning) -> String {
              count\n",
             escape(key.as_bytes())
         ),
-        Warning::Conditional(key) => format!(
-            "warning: '{}' is in a file that is included only for this branch or remote, so nothing may run; include \
-             it always, or by 'gitdir:'\n",
-            escape(key.as_bytes())
-        ),
+        Warning::Unsure(unsure) => format!("warning: {unsure}, so nothing may run; {}\n", unsure.mend()),
         Warning::NotAsked(remote) => {
             let (shown, word) = (escape(remote.as_bytes()), shell_word(remote.as_bytes()));
             format!("not trusted: remote '{shown}' is not asked; --remote {word} asks it\n")

@@ -51,7 +51,7 @@ impl Runner<'_> {
     ) -> Result<Option<RefName>, RunnerError> {
         let Some(name) = attempt_ref(run_id) else { return Ok(None) };
         let found = slot.salvage(self.repo, Stage::All, lease, tree)?;
-        slot.keep_nested(self.repo, run_id, &found.nested)?;
+        slot.keep_apart(self.repo, run_id, &found)?;
         if found.tree == tree && found.head == lease || outcome == Some(found.tree) {
             return Ok(None);
         }
@@ -104,7 +104,7 @@ impl Runner<'_> {
         let Some(name) = attempt_ref(run_id) else { return Ok(None) };
         let lease = Tip::from(self.store.read_commit(first)?);
         let mut found = slot.salvage(self.repo, Stage::All, first, lease.commit.tree)?;
-        slot.keep_nested(self.repo, run_id, &found.nested)?;
+        slot.keep_apart(self.repo, run_id, &found)?;
         let head = self.store.read_commit(found.head).map_or(lease, Tip::from);
         // A HEAD that can't be read can be no parent; the lease takes its place.
         found.head = head.id();

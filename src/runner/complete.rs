@@ -27,7 +27,6 @@ use crate::protocol::waits::NOT_BEFORE;
 use crate::store::beneath::apart;
 use crate::store::slots::Occupant;
 use crate::store::slots::harvest::{Harvest, HarvestError, Stage};
-use crate::store::slots::nested::linked;
 use crate::store::{RefName, StoreError};
 use crate::supervisor::Supervised;
 use std::io::Write;
@@ -231,10 +230,15 @@ impl ActiveRun<'_> {
             Ok(Moved::Won(finished)) => {
                 self.report.notes.extend(blocked_notes(finished));
                 // The branch has the outcome, so a cleanup that fails is no failure of the run.
-                let cleaned = self
-                    .drop_outcome(kept.unwrap_or(None), commit)
-                    .and_then(|()| self.keep_linked(&found))
-                    .and_then(|()| self.release());
+                let cleaned = match self.slot.keep_linked(self.runner.repo, &self.claim.run.id, &found) {
+                    Ok(()) => self.drop_outcome(kept.unwrap_or(None), commit).and_then(|()| self.release()),
+                    // The next runner that takes the slot tries that again.
+                    Err(error) => {
+                        let outcome = Some(commit.to_string());
+                        self.slot.occupy(Some(Occupant { outcome, ..self.occupant() }))?;
+                        Err(error.into())
+                    }
+                };
                 if let Err(error) = cleaned {
                     let dir = self.slot.dir().to_owned();
                     self.report.notes.push(Note::SlotLeft(dir, with_causes(&error)));
@@ -247,22 +251,16 @@ impl ActiveRun<'_> {
             }
             Ok(Moved::Blocked(by)) => {
                 let kept = self.keep_outcome(commit)?;
-                self.slot.keep_nested(self.runner.repo, &self.claim.run.id, &found.nested)?;
+                self.slot.keep_apart(self.runner.repo, &self.claim.run.id, &found)?;
                 self.stall(Some(exit), Stall::Checkout(by), kept)
             }
             Err(error) => {
-                if let Err(why) = self.slot.keep_nested(self.runner.repo, &self.claim.run.id, &found.nested) {
+                if let Err(why) = self.slot.keep_apart(self.runner.repo, &self.claim.run.id, &found) {
                     self.report.notes.push(Note::WorkNotKept(with_causes(&why)));
                 }
                 self.not_landed(exit, error, commit, kept)
             }
         }
-    }
-
-    /// Keeps the repositories that the outcome names a commit of: the branch has no more than its id.
-    fn keep_linked(&self, found: &Harvest) -> Result<(), RunnerError> {
-        let linked = linked(self.runner.repo, found.tree, &found.nested);
-        Ok(self.slot.keep_nested(self.runner.repo, &self.claim.run.id, &linked)?)
     }
 
     /// Reads from the slot what becomes part of the outcome, or says why the run stalls. Notes repositories
@@ -312,7 +310,7 @@ impl ActiveRun<'_> {
             return Ok(None);
         };
         let mut all = self.slot.salvage(runner.repo, Stage::All, claim.first, claim.tree)?;
-        self.slot.keep_nested(runner.repo, &claim.run.id, &all.nested)?;
+        self.slot.keep_apart(runner.repo, &claim.run.id, &all)?;
         all.tree = self.slot.with_paths(runner.repo, all.tree, &next.take.paths)?;
         if all.tree == taken.tree && all.head == claim.first {
             return Ok(None);
@@ -405,7 +403,7 @@ impl ActiveRun<'_> {
             && let Ok(commit) = self.outcome_commit(next, &found, lease, &[])
         {
             attempt = self.keep_outcome(commit)?;
-            self.slot.keep_nested(self.runner.repo, &self.claim.run.id, &found.nested)?;
+            self.slot.keep_apart(self.runner.repo, &self.claim.run.id, &found)?;
         }
         if attempt.is_none() {
             attempt = self.keep_rest(None)?;

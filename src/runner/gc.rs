@@ -186,7 +186,8 @@ impl<'a> Collector<'a> {
             let bytes = slot.kept(&runner.settings.keeping.keep).map(|(_, _, bytes)| bytes);
             if self.dry {
                 // What keeps a collection from the slot is said here too.
-                let taken = unreadable_note(&slot).map_or_else(|| runner.is_taken(&slot), Err);
+                let look = || slot.is_there().map_err(RunnerError::from).and_then(|_| runner.is_taken(&slot));
+                let taken = unreadable_note(&slot).map_or_else(look, Err);
                 let taken = taken.unwrap_or_else(|error| {
                     self.out.failed.push(error);
                     true
@@ -204,10 +205,6 @@ impl<'a> Collector<'a> {
                     self.out.failed.push(error);
                     continue;
                 }
-            }
-            if slot.is_lost() && !self.is_older(&slot.record_path(), self.expiry.logs) {
-                // Its record says whose work it is, should the folder come back.
-                continue;
             }
             let kept = report
                 .notes

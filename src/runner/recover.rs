@@ -6,6 +6,7 @@
 
 use super::report::{Note, Recovered, Report, Verdict};
 use super::run_events::usage_trailers;
+use super::slot::is_out_of_sight;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::accepts::ACCEPTS;
 use crate::protocol::body_line::body_said;
@@ -68,7 +69,7 @@ impl Runner<'_> {
         }
         if let Some(dir) = unseen {
             details += &format!(
-                "\nThis runner can't look at its worktree, {}: a runner that can keeps what is in it.",
+                "\nThis runner can't look at its worktree, {}. One that can look there will keep what is in it.",
                 escape(dir.as_os_str().as_bytes())
             );
         }
@@ -176,7 +177,7 @@ impl Runner<'_> {
             {
                 match self.settle(&mut slot, report) {
                     Ok(_) => {}
-                    Err(error) if slot.is_out_of_sight() => {
+                    Err(error) if is_out_of_sight(&slot, &error) => {
                         report.note_once(Note::SlotLeft(slot.dir().to_owned(), with_causes(&error)));
                         unseen = Some(slot.dir().to_owned());
                     }

@@ -104,6 +104,17 @@ fn comes_again(slot: &Slot, error: &RunnerError) -> bool {
     }
 }
 
+/// True where a slot could not be made ready since this process can't look at what it holds.
+pub(super) fn is_out_of_sight(slot: &Slot, error: &RunnerError) -> bool {
+    let is_denied = match error {
+        RunnerError::Store(StoreError::Io { source, .. }) | RunnerError::Io { source, .. } => {
+            source.kind() == ErrorKind::PermissionDenied
+        }
+        _ => false,
+    };
+    is_denied || slot.is_there().is_err()
+}
+
 impl Runner<'_> {
     /// Returns why no runner on this machine works on a lease of this machine's any more; `None` where that
     /// can't be said. Changes nothing.
@@ -156,7 +167,7 @@ impl Runner<'_> {
         let mut ticket = None;
         let mut asked = self.clock.instant();
         loop {
-            let (mut unsettled, mut busy) = (None, false);
+            let (mut unsettled, mut busy, mut hidden) = (None, false, 0);
             let first = pool.first_of_turn(ticket.as_ref());
             for number in pool.order(&work).into_iter().filter(|number| *number >= first) {
                 let slot = pool.lock(number).map_err(|error| match error {
@@ -184,13 +195,14 @@ impl Runner<'_> {
                     Err(error) => {
                         let words = with_causes(&error);
                         report.note_once(Note::SlotLeft(slot.dir().to_owned(), words));
+                        hidden += usize::from(slot.record().run.is_some() && is_out_of_sight(&slot, &error));
                         unsettled = unsettled.or(Some(error));
                     }
                 }
             }
             // If all are taken, there may be more slots by now: runs that wait for an answer have given their
-            // jobs back.
-            if pool.resize(self.settings.jobs.get() + self.asking_runs(&pool)) {
+            // jobs back, and a run that is over has none while its work is out of sight.
+            if pool.resize(self.settings.jobs.get() + self.asking_runs(&pool) + hidden) {
                 continue;
             }
             // Where another slot is only in use, that one is waited for.
@@ -229,13 +241,11 @@ impl Runner<'_> {
         if let Some(error) = unreadable_note(slot) {
             return Err(error);
         }
+        if slot.is_another() {
+            let aside = slot.set_aside(&uuid::Uuid::new_v4().to_string())?;
+            report.notes.push(Note::SetAside(aside, "its folder was gone for a while".to_owned()));
+        }
         let Some(mut occupant) = slot.record().run.clone() else {
-            if let Some(lost) = slot.record().lost.clone().filter(|_| !slot.is_lost()) {
-                let aside = slot.set_aside(&lost)?;
-                report
-                    .notes
-                    .push(Note::SetAside(aside, "its folder was gone when the run was over".to_owned()));
-            }
             return Ok(!slot.is_inhabited()?);
         };
         if self.lingers(slot, &occupant)? {
@@ -274,7 +284,7 @@ impl Runner<'_> {
             // A ref that can't be removed now is left to `gc`.
             let _ = self.unfollow_from(&occupant.run_id, lease);
         }
-        slot.free()?;
+        slot.occupy(None)?;
         Ok(true)
     }
 

@@ -254,49 +254,44 @@ fn s25_a_git_directory_that_names_another_as_its_own_is_not_that_one() {
     }
 }
 
-/// K33: a working tree names its repository where its `.git` leads there, by a folder or by a file
+/// K33: a working tree names its repository where its `.git` leads there, by a folder or by a file. From outside of one
+/// whose `.git` is a file nothing may run: whoever may write there says which repository that file leads to.
 #[test]
-fn a_working_tree_speaks_for_the_git_directory_that_its_own_dot_git_leads_to() {
-    let scene = Scene::new();
-    for lie in [Lie::Plain, Lie::Linked, Lie::Separate, Lie::Submodule] {
-        let (dir, common) = scene.hostile(lie);
-        // Of a linked worktree it is the main one that is meant.
-        let main = if lie == Lie::Linked { dir.parent().unwrap() } else { &dir };
-        let key = format!("aynig.{}.commandsFrom", main.display());
-        let ways = |args: &[&str]| {
-            let inside = scene.world.aynig(&dir, args);
-            let flag = format!("--git-dir={}", common.display());
-            let flag = scene.world.aynig(&scene.world.root(), &[&[flag.as_str()], args].concat());
-            [inside, flag]
-        };
-        for said in ways(&["tick", "-n", "work"]) {
-            said.expect(2);
-        }
-        global(&scene.world, &[&key, "branch"]);
-        for said in ways(&["tick", "-n", "work"]) {
-            said.expect(0);
-        }
-        global(&scene.world, &["--unset", &key]);
-    }
-}
-
-/// K33, S25: a place that the account trusts is another's to write, who has it lead to a repository that is not trusted
-#[test]
-fn s25_a_dot_git_of_another_account_names_no_repository() {
-    use nix::unistd::{Uid, chown};
-    if !nix::unistd::geteuid().is_root() {
-        eprintln!("not tried: S25: only root gives files away");
-        return;
-    }
-    for theirs in ["evil", "evil/.git"] {
+fn s25_a_working_tree_speaks_for_the_git_directory_that_its_own_dot_git_leads_to() {
+    for (key, value) in [("commandsFrom", "branch"), ("commandsFrom", "none"), ("sandbox", "write")] {
         let scene = Scene::new();
-        let (dir, common) = scene.hostile(Lie::Separate);
-        global(&scene.world, &[&format!("aynig.{}.commandsFrom", dir.display()), "branch"]);
-        let root = scene.world.root();
-        let flag = format!("--git-dir={}", common.display());
-        let tick = || scene.world.aynig(&root, &[&flag, "tick", "-n", "work"]);
-        tick().expect(0);
-        chown(&root.join(theirs), Some(Uid::from_raw(65534)), None).unwrap();
-        tick().expect(2);
+        for lie in [Lie::Plain, Lie::Linked, Lie::Separate, Lie::Submodule] {
+            let (dir, common) = scene.hostile(lie);
+            // Of a linked worktree it is the main one that is meant.
+            let main = if lie == Lie::Linked { dir.parent().unwrap() } else { &dir };
+            let key = format!("aynig.{}.{key}", main.display());
+            let inside = || scene.world.aynig(&dir, &["tick", "-n", "work"]);
+            let flag = format!("--git-dir={}", common.display());
+            let outside = || scene.world.aynig(&scene.world.root(), &[&flag, "tick", "-n", "work"]);
+            for said in [inside(), outside()] {
+                said.expect(2);
+            }
+            let trusted = if value == "branch" { 0 } else { 2 };
+            global(&scene.world, &[&key, value]);
+            inside().expect(trusted);
+            if value == "write" {
+                // What confines commands is no key that another process could lose.
+                global(&scene.world, &["aynig.commandsFrom", "branch"]);
+                inside().expect(0);
+            }
+            let apart = matches!(lie, Lie::Separate | Lie::Submodule);
+            let said = outside().expect(if apart {
+                2
+            } else if value == "write" {
+                0
+            } else {
+                trusted
+            });
+            let is_said =
+                said.err.to_lowercase().contains(&format!("'{}' is for a working tree", key.to_lowercase()));
+            assert_eq!(is_said, apart, "{lie:?}, {key}: {said:?}");
+            global(&scene.world, &["--unset", &key]);
+            let _ = scene.world.try_git(&dir, &["config", "--global", "--unset", "aynig.commandsFrom"]);
+        }
     }
 }

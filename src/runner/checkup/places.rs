@@ -3,7 +3,7 @@
 
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, Mend, existing, name, shown};
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, with_causes};
 use crate::runner::{Runner, RunnerError, logs, sandbox};
 use crate::store::{RefName, checkout, forbids_programs, locks, slots};
 use nix::sys::statvfs::statvfs;
@@ -55,6 +55,14 @@ impl Runner<'_> {
                 let text = format!("{number} is not used: '{}' cannot be read: {}", shown(&path), note.why);
                 let mend = Mend::MoveSlotAside { note: path, dir };
                 found.push(Finding::new(Error, "worktrees", text).mend(mend));
+                continue;
+            }
+            if let (Some(run), Err(error)) = (&run, slot.is_there()) {
+                let on = name(&run.branch_name());
+                let text =
+                    format!("{number} holds work of run {id} on {on}, out of sight: {}", with_causes(&error));
+                let mend = Mend::MoveSlotAside { note: slot.record_path(), dir: slot.dir().to_owned() };
+                found.push(Finding::new(Warning, "worktrees", text).mend(mend));
                 continue;
             }
             let lingers = run.as_ref().is_some_and(|r| r.lingering);

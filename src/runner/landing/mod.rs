@@ -106,6 +106,16 @@ impl Runner<'_> {
         Ok(Some(Unmet { missing: vec![want], unreadable: Vec::new() }))
     }
 
+    /// True where a branch with this head has landed since a commit asked for it, whatever came then. A command can
+    /// write `landed` too: that is no event of a landing.
+    pub fn has_landed_since(&self, tip: &Tip, request: ObjectId) -> Result<bool, StoreError> {
+        let is_landed = |tip: &Tip| {
+            let event = tip.event.as_ref().filter(|event| landing::is_of_a_landing(event));
+            event.and_then(Event::state_name).is_some_and(|state| state.as_str() == LANDED)
+        };
+        Ok(is_landed(tip) || self.below(tip, &[request])?.iter().any(is_landed))
+    }
+
     /// Returns the branch whose check has to end before this branch's begins; `None` if there is none.
     pub fn lands_behind(&self, branch: &RefName) -> Result<Option<RefName>, RunnerError> {
         let Some(tip) = self.fresh_tip(branch)? else { return Ok(None) };

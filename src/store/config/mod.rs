@@ -93,9 +93,7 @@ fn entry(
         return Ok(Some(Entry { key, value, protected, conditional }));
     }
     let counts = match key.strip_prefix(b"aynig.") {
-        Some(rest) => {
-            rest.rsplitn(2, |b| *b == b'.').nth(1).is_none_or(|place| repo.site.is_meant_by(place, &[]))
-        }
+        Some(rest) => rest.rsplitn(2, |b| *b == b'.').nth(1).is_none_or(|place| repo.site.is_meant_by(place)),
         None => [&b"user.name"[..], b"user.email"].contains(&key),
     };
     if counts { Err(StoreError::NotText { key: escape(key) }) } else { Ok(None) }

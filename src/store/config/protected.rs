@@ -7,12 +7,11 @@
 //! working tree whose `.git` leads there. Calling sequence: `Site::find(..)` once, then [`Site::narrow`] on
 //! every reading. Implements K33.
 
+use crate::protocol::text::escape;
 use crate::store::config::Entry;
 use crate::store::{pattern, read_plain};
-use nix::unistd::geteuid;
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Keys that count only where the repository can't have set them.
@@ -67,9 +66,49 @@ pub(crate) struct Narrowed {
     pub(crate) counts: Vec<(String, Option<String>)>,
     /// Whole keys of the repository's own configuration that do not count.
     pub(crate) ignored: Vec<String>,
-    /// Whole keys that hold only where the repository is on some branch or has some remote. What may run must
-    /// not depend on that, in either direction: where there is such a key, nothing may run.
-    pub(crate) conditional: Vec<String>,
+    /// The keys with which nothing may run.
+    pub(crate) unsure: Vec<Unsure>,
+}
+
+/// A key of the account's of which it is not the account that says whether it holds here. What may run must not
+/// depend on that, in either direction: where there is such a key, nothing may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unsure {
+    /// It holds only where the repository is on some branch or has some remote.
+    Conditional(String),
+    /// It is for a working tree that this process is not in: a `.git` there leads to the repository.
+    Elsewhere(String),
+}
+
+impl Unsure {
+    /// Returns the whole key.
+    pub fn key(&self) -> &str {
+        match self {
+            Unsure::Conditional(key) | Unsure::Elsewhere(key) => key,
+        }
+    }
+
+    /// Returns how the key would count, or not count, for certain.
+    pub fn mend(&self) -> &'static str {
+        match self {
+            Unsure::Conditional(_) => "include it always, or by 'gitdir:'",
+            Unsure::Elsewhere(_) => "have it name the Git directory",
+        }
+    }
+}
+
+impl std::fmt::Display for Unsure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let key = escape(self.key().as_bytes());
+        match self {
+            Unsure::Conditional(_) => {
+                write!(f, "'{key}' is in a file that is included only for this branch or remote")
+            }
+            Unsure::Elsewhere(_) => {
+                write!(f, "'{key}' is for a working tree that was not entered, whose '.git' leads here")
+            }
+        }
+    }
 }
 
 impl Site {
@@ -95,28 +134,27 @@ impl Site {
         &self.common_dir
     }
 
-    /// True where a key for this place (a path or a glob) applies to this repository; `all` is the whole
-    /// configuration.
-    pub(crate) fn is_meant_by(&self, place: impl AsRef<[u8]>, all: &[Entry]) -> bool {
-        let place = place.as_ref();
-        let cut = place.iter().rposition(|b| *b != b'/').map_or(1, |last| last + 1);
-        let place = &place[..cut.min(place.len())];
-        self.names.iter().any(|dir| pattern::path(place, dir.as_os_str().as_bytes())) || {
-            // The place may be a working tree of the repository that this process is not in. Whoever writes a
-            // `.git` there says which one, so that has to be this account, and none of its confined commands.
-            let dir = Path::new(OsStr::from_bytes(place));
-            let is_whole = || std::fs::canonicalize(dir).is_ok_and(|whole| whole == *dir);
-            dir.is_absolute()
-                && leads_to(dir, &self.common_dir)
-                && is_whole()
-                && is_own(dir)
-                && is_own(&dir.join(".git"))
-                && !given_to_commands(all).iter().any(|given| dir.starts_with(given))
-        }
+    /// True where a key for this place (a path or a glob) names this repository.
+    pub(crate) fn is_named_by(&self, place: impl AsRef<[u8]>) -> bool {
+        let place = whole(place.as_ref());
+        self.names.iter().any(|dir| pattern::path(place, dir.as_os_str().as_bytes()))
+    }
+
+    /// True where a key for this place may be about this repository: it names it, or it names a working tree
+    /// that this process is not in, and whose `.git` leads here.
+    pub(crate) fn is_meant_by(&self, place: impl AsRef<[u8]>) -> bool {
+        self.is_named_by(&place) || self.is_led_to_by(&place)
+    }
+
+    /// True where the `.git` at a place leads here. Any account may have written it that can write there, and
+    /// any command that is confined to there.
+    fn is_led_to_by(&self, place: impl AsRef<[u8]>) -> bool {
+        let dir = Path::new(OsStr::from_bytes(whole(place.as_ref())));
+        dir.is_absolute() && leads_to(dir, &self.common_dir)
     }
 
     /// True where a key for this place is for this repository alone: a path, and no glob.
-    pub(crate) fn is_named_by(&self, place: &str) -> bool {
+    pub(crate) fn is_only_this(&self, place: &str) -> bool {
         let mut is_escaped = false;
         let is_plain = place.chars().all(|c| {
             let special = !is_escaped && matches!(c, '*' | '?' | '[');
@@ -125,7 +163,7 @@ impl Site {
         });
         // A path that a key can't hold is matched by a glob (`key_of`).
         let is_own = || super::key_of(&self.common_dir, "") == format!("aynig.{place}.");
-        place.starts_with('/') && (is_plain && self.is_meant_by(place, &[]) || is_own())
+        place.starts_with('/') && (is_plain && self.is_named_by(place) || is_own())
     }
 
     /// Separates what counts of a whole configuration from what does not.
@@ -140,18 +178,21 @@ impl Site {
                 None => (None, rest),
             };
             let short = short.to_ascii_lowercase();
-            if !place.is_none_or(|place| self.is_meant_by(place, all)) {
+            let is_named = place.is_none_or(|place| self.is_named_by(place));
+            if !is_named && !place.is_some_and(|place| self.is_led_to_by(place)) {
                 continue;
             }
             if is_protected(&short) && !entry.protected {
                 narrowed.ignored.push(entry.key.clone());
             } else if is_protected(&short) && entry.conditional {
-                narrowed.conditional.push(entry.key.clone());
+                narrowed.unsure.push(Unsure::Conditional(entry.key.clone()));
+            } else if is_protected(&short) && !is_named {
+                narrowed.unsure.push(Unsure::Elsewhere(entry.key.clone()));
             } else {
                 narrowed.counts.push((short, entry.value.clone()));
             }
         }
-        if !narrowed.conditional.is_empty() {
+        if !narrowed.unsure.is_empty() {
             narrowed.counts.push(("commandsfrom".to_owned(), Some("none".to_owned())));
         }
         narrowed
@@ -171,7 +212,7 @@ pub(crate) fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> boo
         match rest.rsplit_once('.') {
             Some((place, short)) => {
                 let names_it = plainly || !place.contains(['*', '?', '[', '\\']);
-                short == "commandsfrom" && names_it && site.is_meant_by(place, all)
+                short == "commandsfrom" && names_it && site.is_named_by(place)
             }
             None => plainly && rest == "commandsfrom",
         }
@@ -181,8 +222,8 @@ pub(crate) fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> boo
         .is_some_and(|value| !matches!(value, "" | "none"))
 }
 
-/// Returns the places that the account gives confined commands to write (`aynig.sandboxWrite`), those of any
-/// repository.
+/// Returns the places that the account gives confined commands to write (`aynig.sandboxWrite`), those of all
+/// repositories that this configuration names.
 pub(crate) fn given_to_commands(all: &[Entry]) -> Vec<PathBuf> {
     let counts = |entry: &&Entry| {
         let rest = entry.key.strip_prefix("aynig.").unwrap_or_default();
@@ -190,8 +231,8 @@ pub(crate) fn given_to_commands(all: &[Entry]) -> Vec<PathBuf> {
         entry.protected && short.eq_ignore_ascii_case("sandboxwrite")
     };
     let values = all.iter().filter(counts).filter_map(|entry| entry.value.as_deref());
-    let whole = |dir: PathBuf| std::fs::canonicalize(&dir).unwrap_or(dir);
-    values.filter_map(absolute).map(whole).collect()
+    let resolved = |dir: PathBuf| std::fs::canonicalize(&dir).unwrap_or(dir);
+    values.filter_map(absolute).map(resolved).collect()
 }
 
 /// Returns the path that a value names: absolute, or below the account's home where it begins with `~/`.
@@ -203,9 +244,10 @@ pub(crate) fn absolute(value: &str) -> Option<PathBuf> {
     }
 }
 
-/// True where this account owns what is at the path, which is not followed.
-fn is_own(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|meta| meta.uid() == geteuid().as_raw())
+/// Returns a place without the slashes at its end.
+fn whole(place: &[u8]) -> &[u8] {
+    let cut = place.iter().rposition(|b| *b != b'/').map_or(1, |last| last + 1);
+    &place[..cut.min(place.len())]
 }
 
 /// Returns the first folder, from this one upwards, whose `.git` leads to this Git directory.
@@ -235,7 +277,7 @@ mod tests {
         let (good, evil) = (root.join("good/.git"), root.join("evil/.git"));
         std::fs::create_dir_all(good.join("worktrees/one")).unwrap();
         std::fs::create_dir_all(evil.join("worktrees/one")).unwrap();
-        let named = |site: &Site, dir: &Path| site.is_meant_by(dir.to_str().unwrap(), &[]);
+        let named = |site: &Site, dir: &Path| site.is_meant_by(dir.to_str().unwrap());
         let site = Site::find(Some(&root), &good.join("worktrees/one"), &good);
         assert!(named(&site, &good) && named(&site, &root.join("good")) && !named(&site, &evil));
         // A `commondir` file can say anything.
@@ -265,7 +307,7 @@ mod tests {
             let short = key.strip_prefix("aynig.").unwrap().to_ascii_lowercase();
             assert_eq!(narrowed.counts, [(short, Some("v".to_owned()))]);
             let narrowed = site.narrow(&[entry(key, true, true)]);
-            assert_eq!(narrowed.conditional, [key]);
+            assert_eq!(narrowed.unsure, [Unsure::Conditional(key.to_owned())]);
             assert_eq!(narrowed.counts, [("commandsfrom".to_owned(), Some("none".to_owned()))], "{key}");
         }
         // A key for one place is protected as the same key without a place is.

@@ -157,7 +157,9 @@ impl Slot {
     fn fill_fresh(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<(), StoreError> {
         self.register(repo, commit)?;
         self.detach(repo, commit)?;
-        self.record.folder_mode = self.dir.symlink_metadata().ok().as_ref().map(scan::folder_mode);
+        let folder = self.dir.symlink_metadata().ok();
+        self.record.folder_mode = folder.as_ref().map(scan::folder_mode);
+        self.record.made = folder.as_ref().map(super::made);
         let index = self.admin.join("index");
         match &repo.backend {
             Backend::Gix => self.checkout(repo, tree, &index)?,

@@ -18,7 +18,7 @@ pub(crate) mod harvest;
 pub(crate) mod keep;
 mod leads;
 pub(crate) mod modules;
-pub(crate) mod nested;
+mod nested;
 pub(crate) mod paths;
 pub(crate) mod place;
 pub(crate) mod scan;
@@ -38,13 +38,12 @@ pub(crate) use leads::Leads;
 use nix::fcntl::{AT_FDCWD, Flock, FlockArg};
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
-use nix::unistd::geteuid;
 pub(crate) use place::is_slot;
 use place::{Place, is_foreign, number_of};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,10 +82,9 @@ pub(crate) struct Record {
     /// Those of `beside` that are never the work of the slot's run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) included: Vec<Vec<u8>>,
-    /// The run whose folder was gone when its slot was freed. It may come back, as a disk does that is mounted
-    /// again, and then it holds the run's work.
+    /// When the slot's folder was made, in nanoseconds since 1970; records of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) lost: Option<String>,
+    pub(crate) made: Option<u64>,
     /// Set where the record exists but can't be read: then it is not known whose work is in the slot.
     #[serde(skip)]
     pub(crate) unreadable: Option<Unreadable>,
@@ -198,6 +196,7 @@ struct FileId {
 
 impl FileId {
     fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
         let meta = path.symlink_metadata().ok().filter(|m| m.is_file())?;
         Some(Self { inode: meta.ino(), size: meta.size(), changed: (meta.ctime(), meta.ctime_nsec()) })
     }
@@ -325,6 +324,17 @@ impl<'r> Pool<'r> {
     }
 }
 
+/// In [`Record::made`]: the folder was gone when its run was over, or was put aside.
+const GONE: u64 = 0;
+/// In [`Record::made`]: the file system does not say when a folder was made.
+const UNKNOWN: u64 = 1;
+
+/// Returns when a folder was made, in nanoseconds since 1970, or [`UNKNOWN`].
+fn made(meta: &std::fs::Metadata) -> u64 {
+    let since = meta.created().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or(UNKNOWN)
+}
+
 fn read_record(notes: &Path, number: usize) -> Record {
     let path = notes.join(format!("{number}.json"));
     let read = match crate::store::read_plain(&path, RECORD_MAX) {
@@ -391,16 +401,11 @@ impl Slot {
         }
     }
 
-    /// True where this process can't tell what the worktree holds: it can't look there, or the worktree is
-    /// another account's.
-    pub(crate) fn is_out_of_sight(&self) -> bool {
-        let owner = self.dir.symlink_metadata().map(|meta| meta.uid());
-        owner.map_or_else(|error| !place::is_gone(&error), |owner| owner != geteuid().as_raw())
-    }
-
-    /// True where the slot's worktree, its registration or its record exists.
+    /// True where the slot's worktree, its registration or its record exists; the record of a worktree that is
+    /// gone does not count.
     pub(crate) fn exists(&self) -> bool {
-        self.is_registered() || self.dir.symlink_metadata().is_ok() || self.record_path().exists()
+        let has_record = || self.record.made != Some(GONE) && self.record_path().exists();
+        self.is_registered() || self.dir.symlink_metadata().is_ok() || has_record()
     }
     /// Returns the file whose lock the guardian holds.
     pub(crate) fn hold_path(&self) -> PathBuf {
@@ -473,28 +478,25 @@ impl Slot {
             if let Some(run) = begins {
                 self.record.last = Some(LastRun::of(run));
             }
-            self.record.lost = None;
+            if run.is_none() && self.record.made.is_some() && self.is_gone() {
+                self.record.made = Some(GONE);
+            }
             self.record.run = run;
             self.save()?;
         }
         Ok(())
     }
 
-    /// Notes that the slot is free, and whether the folder of its last run is gone.
-    pub(crate) fn free(&mut self) -> Result<(), StoreError> {
-        let filled = self.record.tree.is_some();
-        let run = self.record.run.take();
-        self.record.lost = run.filter(|_| filled && self.is_gone()).map(|run| run.run_id);
-        self.save()
-    }
-
-    /// True where the folder of the slot's last run was gone when it was freed, and still is.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.record.lost.is_some() && self.is_gone()
-    }
-
     fn is_gone(&self) -> bool {
         self.dir.symlink_metadata().is_err_and(|error| place::is_gone(&error))
+    }
+
+    /// True where the folder is not the one that the slot was filled in last. It was gone for a while, as one is
+    /// on a disk that is not mounted, and may hold work of a run that is over for all that was known.
+    pub(crate) fn is_another(&self) -> bool {
+        let Some(noted) = self.record.made.filter(|noted| *noted != UNKNOWN) else { return false };
+        let found = self.dir.symlink_metadata().ok().filter(|meta| meta.is_dir()).map(|meta| made(&meta));
+        found.is_some_and(|found| found != noted && (found != UNKNOWN || noted == GONE))
     }
 
     fn save(&self) -> Result<(), StoreError> {
@@ -506,14 +508,16 @@ impl Slot {
         Ok(())
     }
 
-    /// Removes the slot's worktree, registration and notes. The lock file stays.
+    /// Removes the slot's worktree, registration and notes. The lock file stays, and so does the record of a
+    /// worktree that is gone: it may come back.
     pub(crate) fn remove(mut self, repo: &Repository) -> Result<(), StoreError> {
         self.retire(repo)?;
         if self.record.keeps.is_some() {
             self.drop_aside();
         }
-        for path in [self.hold_path(), self.record_path()] {
-            let _ = std::fs::remove_file(path);
+        let _ = std::fs::remove_file(self.hold_path());
+        if self.record.made != Some(GONE) {
+            let _ = std::fs::remove_file(self.record_path());
         }
         Ok(())
     }
@@ -533,7 +537,7 @@ impl Slot {
         let now = TimeSpec::UTIME_NOW;
         let _ = utimensat(AT_FDCWD, &aside, &now, &now, UtimensatFlags::NoFollowSymlink);
         self.forget_filled();
-        self.record.lost = None;
+        self.record.made = Some(GONE);
         self.save()?;
         Ok(aside)
     }
@@ -555,6 +559,7 @@ impl Slot {
         if self.dir.symlink_metadata().is_ok() {
             let aside = self.dir.with_file_name(format!(".retired-{}", uuid::Uuid::new_v4()));
             std::fs::rename(&self.dir, &aside).map_err(io_error("move aside", &self.dir))?;
+            self.record.made = None;
             // A run that stopped the filling does not wait for the removal either: then `gc` removes it.
             if !self.is_stopped() {
                 let _ = crate::store::remove_tree(&aside);

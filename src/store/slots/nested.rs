@@ -2,11 +2,12 @@
 //! no tree.
 //!
 //! No tree can hold such a repository, so neither can an outcome or an attempt. Those of a run that stalled
-//! or was fenced, and those that an outcome names a commit of, are moved to `aynig/submodules/<run-id>/` with
-//! all their files, under the paths that they had. Of each `.git` folder in them only what starts no programs stays; a `.git` that only leads elsewhere
-//! is renamed. Implements K26.
+//! or was fenced, and those that an outcome names a new commit of, are moved to
+//! `aynig/submodules/<run-id>/` with all their files, under the paths that they had. Of each `.git` folder in
+//! them only what starts no programs stays; a `.git` that only leads elsewhere is renamed. Implements K26.
 
 use super::Slot;
+use super::harvest::Harvest;
 use super::modules::kept_of;
 use super::tame::{is_repository, tame};
 use crate::protocol::id::ObjectId;
@@ -23,14 +24,62 @@ use std::path::Path;
 const LEADS_ELSEWHERE: &str = "dot-git";
 
 impl Slot {
-    /// Keeps these repositories and files of the slot; the paths in `nested` are relative to it. Those that
-    /// were moved before are skipped.
-    pub(crate) fn keep_nested(
+    /// Returns the repositories in the slot that what was found names a new commit of, where their remotes may not
+    /// have it: no other place may have it either. Repositories of submodules that Git filled are in the
+    /// registration, and not among them.
+    fn linked(&self, repo: &Repository, found: &Harvest) -> Vec<BString> {
+        let own = self.own_links(repo).unwrap_or_default();
+        if own.is_empty() && found.nested.is_empty() {
+            return Vec::new();
+        }
+        let gix = repo.gix();
+        let tree = gix.find_tree(gix::ObjectId::from_bytes_or_panic(found.tree.as_bytes())).ok();
+        let slot = Root::open(&self.dir).ok();
+        let is_new = |path: &BString, before: Option<ObjectId>| {
+            let names = path.split(|byte| *byte == b'/');
+            let entry = tree.as_ref().and_then(|tree| tree.lookup_entry(names).ok().flatten());
+            let now = entry.filter(|entry| entry.mode().is_commit());
+            now.is_some_and(|now| before.is_none_or(|before| now.object_id().as_bytes() != before.as_bytes()))
+        };
+        let is_only_here = |path: &BString| {
+            let dot_git = Path::new(OsStr::from_bytes(path)).join(".git");
+            let kind = slot.as_ref().and_then(|slot| slot.kind(&dot_git).ok().flatten());
+            kind == Some(Kind::Folder)
+                && repo.git.has_unpublished(&self.dir.join(&dot_git), &[]).unwrap_or(true)
+        };
+        let before = own.into_iter().map(|(path, id)| (path, Some(id)));
+        let all = before.chain(found.nested.iter().map(|path| (path.clone(), None)));
+        let linked = all.filter(|(path, before)| is_new(path, *before) && is_only_here(path));
+        linked.map(|(path, _)| path).collect()
+    }
+
+    /// Keeps the repositories that an outcome names a new commit of: the branch has no more than its id.
+    pub(crate) fn keep_linked(
         &self,
         repo: &Repository,
         run_id: &str,
-        nested: &[BString],
+        found: &Harvest,
     ) -> Result<(), StoreError> {
+        self.keep_nested(repo, run_id, &self.linked(repo, found))
+    }
+
+    /// Keeps what was found in the slot and is in no tree: all repositories that were left out, and those of which
+    /// the tree has no more than a commit's id.
+    pub(crate) fn keep_apart(
+        &self,
+        repo: &Repository,
+        run_id: &str,
+        found: &Harvest,
+    ) -> Result<(), StoreError> {
+        let mut all = self.linked(repo, found);
+        all.retain(|path| !found.nested.contains(path));
+        all.extend(found.nested.iter().cloned());
+        self.keep_nested(repo, run_id, &all)
+    }
+
+    /// Keeps these repositories and files of the slot; the paths in `nested` are relative to it. Those that
+    /// were moved before are skipped.
+    fn keep_nested(&self, repo: &Repository, run_id: &str, nested: &[BString]) -> Result<(), StoreError> {
         if nested.is_empty() {
             return Ok(());
         }
@@ -71,21 +120,6 @@ impl Slot {
         }
         if repo.durable { crate::store::sync_file_system(&repo.common_dir) } else { Ok(()) }
     }
-}
-
-/// Returns those of these repositories that a tree names a commit of, which is in no other place.
-pub(crate) fn linked(repo: &Repository, tree: ObjectId, nested: &[BString]) -> Vec<BString> {
-    if nested.is_empty() {
-        return Vec::new();
-    }
-    let gix = repo.gix();
-    let tree = gix.find_tree(gix::ObjectId::from_bytes_or_panic(tree.as_bytes()));
-    let is_linked = |path: &&BString| {
-        let names = path.split(|byte| *byte == b'/');
-        let entry = tree.as_ref().ok().map(|tree| tree.lookup_entry(names));
-        matches!(entry, Some(Ok(Some(entry))) if entry.mode().is_commit())
-    };
-    nested.iter().filter(is_linked).cloned().collect()
 }
 
 /// Moves a file or folder, to another file system too: there the original stays until the copy is complete.

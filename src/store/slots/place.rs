@@ -40,7 +40,7 @@ impl Place {
     pub(super) fn elsewhere(&self, home: &Path, admin: &Path, inhabited: bool) -> Option<PathBuf> {
         let (dir, then) = (PathBuf::from(&self.dir), Path::new(&self.admin));
         // A copied repository has a copy of the record too, but the folder belongs to the original.
-        let copied = then != admin && then.exists();
+        let copied = then != admin && !then.symlink_metadata().is_err_and(|error| is_gone(&error));
         if dir == home || copied || dir.file_name() != home.file_name() {
             return None;
         }

@@ -241,7 +241,14 @@ fn a_repository_of_a_run_that_stalled_is_kept_with_its_files() {
 #[test]
 fn a_repository_that_an_outcome_names_is_kept() {
     let make = "git init -q sub; echo in >sub/in; git -C sub add in; git -C sub commit -qm made; git add sub; git init -q aside";
-    let life = Life::new(&[("build", &format!("{make}; {NEXT}"))]);
+    // A commit of its own each time.
+    let anew = |what: &str| format!("rm -rf sub; {}", make.replace("-qm made", &format!("-qm {what}")));
+    let scripts = [
+        format!("{make}; {NEXT}"),
+        format!("{}; {NEXT}", anew("again")),
+        format!("{}; exit 1", anew("left")),
+    ];
+    let life = Life::new(&[("build", &scripts[0]), ("again", &scripts[1]), ("left", &scripts[2])]);
     life.event("work", "build", "");
     let (_, report) = life.report(&["--jobs", "1", "work"]);
     let link = life.git(&["rev-parse", "work:sub"]);
@@ -253,6 +260,13 @@ fn a_repository_that_an_outcome_names_is_kept() {
     );
     assert!(report["notes"].to_string().contains(git_dir.to_str().unwrap()), "{report}");
     assert!(!kept.join("aside").exists(), "the outcome does not name it");
+    // Nor is one that the branch names already, and that the next run makes anew.
+    for state in ["again", "left"] {
+        life.event("work", state, "");
+        let (_, report) = life.report(&["--jobs", "1", "work"]);
+        let kept = life.repo.git_dir().join("aynig/submodules").join(report["run_id"].as_str().unwrap());
+        assert!(kept.join("sub/.git/HEAD").exists(), "{state}: {report}");
+    }
 }
 
 /// K26: nor where its runner was killed.

@@ -119,7 +119,9 @@ fn work_that_is_out_of_sight_is_not_forgotten() {
             assert!(said.err.contains("trees/in"), "{said:?}");
             std::fs::remove_file(&trees).unwrap();
         } else {
-            assert_eq!(of_kind(&rig.gc(&[]), "slot"), [""; 0]);
+            assert_eq!(of_kind(&rig.gc(&["-n"]), "slot").len(), 1);
+            assert_eq!(of_kind(&rig.gc(&[]), "slot").len(), 1);
+            assert_eq!(rig.gc(&[]), []);
         }
         std::fs::rename(&away, &trees).unwrap();
         let removed = rig.gc(&[]);
@@ -128,11 +130,36 @@ fn work_that_is_out_of_sight_is_not_forgotten() {
             assert_eq!(rig.git(&["show", &format!("refs/aynig/attempts/{run}:made.txt")]), "x");
         } else {
             let slots = std::fs::read_dir(trees.join("in")).unwrap().next().unwrap().unwrap().path();
-            let aside = slots.join(format!(".aside-{run}/made.txt"));
-            assert_eq!(std::fs::read_to_string(aside).unwrap(), "x\n");
+            let aside = std::fs::read_dir(slots).unwrap().next().unwrap().unwrap().path();
+            assert_eq!(std::fs::read_to_string(aside.join("made.txt")).unwrap(), "x\n", "{aside:?}");
         }
         assert_eq!(rig.worktrees(), 1);
     }
+}
+
+/// K26: nor is it by the runs that come meanwhile, which make a folder in its place
+#[test]
+fn a_folder_that_comes_back_to_a_slot_in_use_is_put_aside() {
+    let rig = Rig::new();
+    let (trees, away) = (rig.world.root().join("trees"), rig.world.root().join("away"));
+    rig.git(&["config", "--global", "aynig.worktreeDir", trees.join("in").to_str().unwrap()]);
+    let mut held = rig.hold("work");
+    held.kill().unwrap();
+    held.wait().unwrap();
+    std::fs::rename(&trees, &away).unwrap();
+    for (branch, back) in [("first", false), ("second", true)] {
+        if back {
+            std::fs::remove_dir_all(&trees).unwrap();
+            std::fs::rename(&away, &trees).unwrap();
+        }
+        rig.set(branch, "ok");
+        let said = rig.aynig(&["tick", "--jobs", "1", branch]).expect(0);
+        assert_eq!(said.err.contains("its folder was gone for a while"), back, "{said:?}");
+    }
+    let slots = std::fs::read_dir(trees.join("in")).unwrap().next().unwrap().unwrap().path();
+    let aside = std::fs::read_dir(slots).unwrap().flatten().map(|entry| entry.path());
+    let aside: Vec<_> = aside.filter(|path| path.to_str().unwrap().contains(".aside-")).collect();
+    assert_eq!(std::fs::read_to_string(aside[0].join("made.txt")).unwrap(), "x\n", "{aside:?}");
 }
 
 /// K8, K26: a lease is recovered though what its run left can't be looked at, and that stays the run's

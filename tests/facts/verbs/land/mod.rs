@@ -531,3 +531,15 @@ fn a_check_that_writes_the_end_itself_lands_nothing_and_that_is_said() {
         assert_eq!((life.rev("main"), life.state("topic")), (main, state.into()));
     }
 }
+
+/// K60: a branch that goes on once it has landed has landed.
+#[test]
+fn a_branch_that_a_command_answers_after_its_landing_has_landed() {
+    let life = life("true", "check: check\n");
+    life.command("landed", "echo 'SET_STATE {\"state\":\"cleaned\"}'");
+    commit(&life, "what follows");
+    work(&life, "topic", "new", "x\n");
+    let said = life.run(&["land", "topic"]).expect(0);
+    assert!(!said.stderr.contains("not landed"), "{said:?}");
+    assert_eq!((life.git(&["show", "main:new"]), life.state("topic")), ("x".into(), "cleaned".into()));
+}
