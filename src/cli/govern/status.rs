@@ -102,7 +102,7 @@ fn show(seen: &Seen, place: &Where) {
 }
 
 /// Returns what comes next, with the command to type where a person has to act.
-fn hint(next: &Next, state: &State, place: &str) -> String {
+pub(crate) fn hint(next: &Next, state: &State, place: &str) -> String {
     match next {
         // Another tool has left it so; it does not go on.
         _ if state.status() == Some(RunStatus::Failed) => {
