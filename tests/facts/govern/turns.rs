@@ -264,6 +264,27 @@ fn what_attributes_convert_is_committed_as_it_is() {
     assert!(state(&life)["run_id"].is_string());
 }
 
+/// G6, G15: nor does an encoding that they name, in a checkout and back.
+#[test]
+fn what_attributes_encode_is_committed_as_it_is() {
+    let life = life(|config| one_phase(config, "qa"));
+    let rules = "*.jsonl working-tree-encoding=UTF-16\n.agentxchain/state.json working-tree-encoding=UTF-16LE\n\
+                 *.md working-tree-encoding=UTF-16 ident\n";
+    life.write(".gitattributes", rules);
+    life.git(&["add", "-A"]);
+    worker(&life, &format!("{RESULT}\nresult '' review human"));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    let history = show(&life, ".agentxchain/history.jsonl");
+    assert_eq!((lines(&history).len(), &state(&life)["status"]), (1, &json!("active")));
+    let talk = show(&life, "TALK.md");
+    assert!(talk.contains("did it"), "{talk}");
+    life.git(&["checkout", "-q", "work"]);
+    assert_eq!(life.read(".agentxchain/history.jsonl").trim_end(), history);
+    assert_eq!(life.read("TALK.md").trim_end(), talk);
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+}
+
 /// G14, G12: who does what PROMPT.md says is accepted on the branch at once, with what it made.
 #[test]
 fn a_worker_that_obeys_its_prompt_is_accepted_on_the_branch() {
