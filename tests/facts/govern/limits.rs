@@ -222,6 +222,27 @@ fn a_misspelt_key_is_told_and_takes_no_gate_away() {
     assert!(said.contains(".requires_human_aproval must be 'requires_human_approval'"), "{said}");
 }
 
+/// G14, G16: a policy that no result of a role could keep is refused before the role's first attempt.
+#[test]
+fn a_policy_that_nobody_can_keep_is_refused() {
+    let started = |action: &str, scope: Value| {
+        let life = life(|config| {
+            config["runtimes"]["hand"] = json!({ "type": "manual" });
+            config["roles"]["qa"]["runtime"] = json!("hand");
+            let rule = "require_reproducible_verification";
+            config["policies"] = json!([{ "id": "shown", "rule": rule, "action": action, "scope": scope }]);
+        });
+        govern(&life, &["start", "-b", "work"])
+    };
+    for scope in [json!({}), json!({ "roles": ["qa"] })] {
+        let said = started("block", scope).expect(128).stderr;
+        assert!(said.contains("policies[0].rule must not be") && said.contains("for role 'qa'"), "{said}");
+        assert!(!said.contains("for role 'dev'"), "{said}");
+    }
+    started("warn", json!({})).expect(0);
+    started("block", json!({ "roles": ["dev"] })).expect(0);
+}
+
 /// G16, K17: whoever ends the verb, outright too, ends its worker and all that this started.
 #[test]
 fn a_worker_does_not_outlive_its_verb() {

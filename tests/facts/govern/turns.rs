@@ -389,8 +389,11 @@ fn a_worker_that_obeys_its_prompt_breaks_no_policy() {
         let mut ended =
             rule("ended", "require_status", "escalate", json!({ "allowed": ["needs_human", "failed"] }));
         ended["message"] = json!("ask\nfirst");
+        // No verification of the runtime of 'qa' is reproducible.
+        let mut shown = rule("shown", "require_reproducible_verification", "block", json!({}));
+        shown["scope"] = json!({ "roles": ["dev"] });
         config["policies"] = json!([
-            rule("shown", "require_reproducible_verification", "block", json!({})),
+            shown,
             ended,
             rule("cheap", "max_cost_per_turn", "block", json!({ "limit_usd": 2 })),
             rule("long", "max_total_turns", "warn", json!({ "limit": 9 })),
