@@ -220,6 +220,25 @@ fn a_worker_that_sets_its_own_state_skips_no_judgement() {
     }
 }
 
+/// G8: where something gave the branch another state than the run's, `status` names what gives it back.
+#[test]
+fn a_head_that_is_not_where_the_run_is_is_said() {
+    let life = life(|_| {});
+    worker(&life, "env -u AGENTXCHAIN_KERNEL_RUN_ID git aynig set-state done");
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    let said = govern(&life, &["status", "-b", "work"]).expect(0).stdout;
+    assert!(said.contains("next      a turn of pm"), "{said}");
+    life.run(&["tick", "work"]).expect(0);
+    assert_eq!((life.state("work").as_str(), &state(&life)["status"]), ("done", &json!("active")));
+    let said = govern(&life, &["status", "-b", "work"]).expect(0).stdout;
+    assert!(said.contains("the head's state 'done' is not the run's"), "{said}");
+    let mend = said.lines().find_map(|line| line.split_once("; git aynig ")).expect("a command").1;
+    life.run(&mend.split(' ').collect::<Vec<_>>()).expect(0);
+    assert_eq!(life.state("work"), "turn/pm");
+    let said = govern(&life, &["status", "-b", "work"]).expect(0).stdout;
+    assert!(said.contains("next      a turn of pm"), "{said}");
+}
+
 /// G7: a run that a worker starts on another branch is none of its turn, and ends as its command says.
 #[test]
 fn a_run_that_a_worker_starts_sets_its_own_state() {
