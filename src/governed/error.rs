@@ -92,6 +92,9 @@ pub enum GovernedError {
         /// The argument, as the message names it.
         what: &'static str,
     },
+    /// The last turn left it to a person who goes next, and no role is named.
+    #[error("cannot assign turn: the last one left it to a person who goes next")]
+    LeftToHuman,
     /// A turn's id can't be the name of a folder.
     #[error("cannot use turn '{turn_id}': its id is no file name")]
     UnsafeTurnId {
@@ -241,6 +244,7 @@ impl GovernedError {
             | Self::InvalidState { .. }
             | Self::UnreadableJournal { .. }
             | Self::Blank { .. }
+            | Self::LeftToHuman
             | Self::UnsafeTurnId { .. }
             | Self::StaleState
             | Self::DirtyWorkspace { .. }

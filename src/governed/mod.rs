@@ -135,7 +135,9 @@ pub(crate) use own::{Own, own_paths};
 pub use records::{Decision, HistoryEntry, PendingCompletion, PendingTransition};
 pub use root::Root;
 pub use staging::stage_turn_result;
-pub(crate) use staging::{is_staged, make_staging, read_prompt, set_aside_result, stage_again, stage_result};
+pub(crate) use staging::{
+    Left, left, make_staging, read_prompt, set_aside_result, stage_again, stage_result, too_long,
+};
 pub use state::{
     RunStatus, State, Turn, TurnStatus, get_active_turn, get_active_turn_count, get_active_turns,
     get_turn_staging_result_path, load_state,

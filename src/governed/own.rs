@@ -89,7 +89,13 @@ impl Own {
         for path in self.found(root)? {
             let full = root.join(&path);
             let is_same = match disk::kind(root, &full)? {
-                Some(Kind::File) => self.files.get(&path) == disk::read(root, &full)?.as_ref(),
+                // Only a file of the right length is read: a worker may have made any other too long to read.
+                Some(Kind::File) => match self.files.get(&path) {
+                    Some(bytes) if disk::end(root, &full)?.0 == bytes.len() as u64 => {
+                        disk::read(root, &full)?.as_ref() == Some(bytes)
+                    }
+                    Some(_) | None => false,
+                },
                 Some(Kind::Folder | Kind::Link | Kind::Other) | None => false,
             };
             if !is_same {

@@ -92,6 +92,43 @@ pub(super) fn check(policies: Option<&Value>, found: &mut Vec<Problem>) {
     }
 }
 
+/// Refuses a policy that no result of a role could keep: one that wants a reproducible verification of a role whose
+/// runtime has none. Each of the role's attempts would be refused, whatever its worker did.
+pub(super) fn possible(config: &Config, found: &mut Vec<Problem>) {
+    for (at, policy) in config.model().policies.iter().enumerate() {
+        let action = policy.action.as_deref().and_then(Action::named);
+        let wants = policy.rule.as_deref() == Some("require_reproducible_verification");
+        if !wants || action.is_none_or(|action| action == Action::Warn) {
+            continue;
+        }
+        let judges = |role: &str| {
+            let phases = config.phases();
+            let is_judged =
+                |phase: &&str| is_in_scope(&policy.scope, phase, role) && goes(config, phase, role);
+            if phases.is_empty() {
+                is_in_scope(&policy.scope, "", role)
+            } else {
+                phases.iter().any(is_judged)
+            }
+        };
+        for role in config.roles().filter(|role| is_attested(config.runtime_type_of(role)) && judges(role)) {
+            let kind = config.runtime_type_of(role);
+            let must = format!(
+                "not be require_reproducible_verification for role '{role}': no verification of a {kind} runtime is \
+                 reproducible, so none of its results would be accepted (scope.roles names the roles that it is for)"
+            );
+            found.push(Problem::invalid(format!("policies[{at}].rule"), must));
+        }
+    }
+}
+
+/// True for a role that may have turns in a phase: any, where the phase names none.
+fn goes(config: &Config, phase: &str, role: &str) -> bool {
+    let Some(route) = config.route(phase) else { return true };
+    let names = route.allowed();
+    names.is_empty() || route.entry_role.as_deref() == Some(role) || names.iter().any(|name| name == role)
+}
+
 /// Returns the policies that a result breaks, in their order.
 pub(super) fn broken(root: &Root, config: &Config, facts: &Facts<'_>) -> Result<Vec<Broken>, GovernedError> {
     let mut broken = Vec::new();

@@ -12,6 +12,24 @@ use std::path::PathBuf;
 pub(super) const FLAT: &str = ".agentxchain/staging/turn-result.json";
 /// The folder for results that were not accepted.
 pub(super) const REJECTED: &str = ".agentxchain/dispatch/rejected";
+/// The most bytes of a result, as of a declaration.
+pub(super) const RESULT_MAX: u64 = 16 << 20;
+
+/// What a worker left in the place of its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// Nothing that could be a result.
+    Nothing,
+    /// A file that may be a result.
+    Result,
+    /// A file that was longer than any result may be, and is removed.
+    TooLong,
+}
+
+/// Says that a result is longer than any may be.
+pub(crate) fn too_long() -> String {
+    format!("its result is larger than {RESULT_MAX} bytes")
+}
 
 /// Makes the folder for a turn's result, removes the result of an earlier attempt, and returns the result's
 /// path.
@@ -52,9 +70,9 @@ pub(crate) fn stage_result(
 ) -> Result<Option<Vec<u8>>, GovernedError> {
     let path = place(root, turn_id)?;
     // A result that can't be read could not be staged again either, so it counts as none.
-    let before = match is_staged(root, turn_id)? {
-        true => disk::read(root, &path).ok().flatten(),
-        false => None,
+    let before = match left(root, turn_id)? {
+        Left::Result => disk::read_within(root, &path, RESULT_MAX).ok().flatten(),
+        Left::Nothing | Left::TooLong => None,
     };
     disk::write_whole(root, &path, result)?;
     Ok(before)
@@ -72,21 +90,26 @@ pub(crate) fn stage_again(root: &Root, turn_id: &str, before: Option<&[u8]>) -> 
     }
 }
 
-/// True where a result is staged. Anything in its place that is not a plain file is no result, and is
-/// removed.
+/// Returns what is in the place of a turn's result. What is no plain file there is no result, and is removed; so is
+/// a file that is too long for one, since Git would take hours to hash what costs a worker nothing to make.
 ///
 /// # Errors
 /// As [`make_staging`].
-pub(crate) fn is_staged(root: &Root, turn_id: &str) -> Result<bool, GovernedError> {
+pub(crate) fn left(root: &Root, turn_id: &str) -> Result<Left, GovernedError> {
     let path = place(root, turn_id)?;
     match disk::kind(root, &path) {
-        Ok(Some(Kind::File)) => Ok(true),
-        Ok(None) => Ok(false),
-        Ok(Some(Kind::Folder | Kind::Link | Kind::Other)) => disk::remove_tree(root, &path).map(|()| false),
+        Ok(Some(Kind::File)) if disk::end(root, &path)?.0 > RESULT_MAX => {
+            disk::remove_file(root, &path).map(|()| Left::TooLong)
+        }
+        Ok(Some(Kind::File)) => Ok(Left::Result),
+        Ok(None) => Ok(Left::Nothing),
+        Ok(Some(Kind::Folder | Kind::Link | Kind::Other)) => {
+            disk::remove_tree(root, &path).map(|()| Left::Nothing)
+        }
         // A link is on the way: a worker has replaced the folder itself.
         Err(GovernedError::Outside { .. }) => {
             let folder = path.parent().unwrap_or(&path);
-            disk::remove_tree(root, folder).map(|()| false)
+            disk::remove_tree(root, folder).map(|()| Left::Nothing)
         }
         Err(error) => Err(error),
     }

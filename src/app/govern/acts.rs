@@ -16,7 +16,10 @@ type Acted = Result<Done, GovernedError>;
 /// Gives the next turn to a role; `None` for the recommended one.
 pub(crate) fn assign(root: &Root, config: &Config, role: Option<&str>) -> Acted {
     let state = load_state(root, config)?;
-    let role = role.map(str::to_owned).or_else(|| role_after(&state, config)).unwrap_or_default();
+    let role = match role.map(str::to_owned).or_else(|| role_after(&state, config)) {
+        None if state.is_left_to_human() => return Err(GovernedError::LeftToHuman),
+        role => role.unwrap_or_default(),
+    };
     let assigned = governed::assign_turn(root, config, &role)?;
     let options = BundleOptions { turn_id: Some(assigned.turn.id().to_owned()), warnings: assigned.warnings };
     let bundle = write_dispatch_bundle(root, &assigned.state, config, &options)?;

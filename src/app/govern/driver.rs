@@ -7,7 +7,8 @@
 use super::worker::{Ended, Guarded, Worker, alone};
 use super::{GovernError, hooks};
 use crate::governed::{
-    Config, GovernedError, HookStop, Root, State, TimeLeft, Turn, is_staged, make_staging, read_prompt,
+    Config, GovernedError, HookStop, Left, Root, State, TimeLeft, Turn, left, make_staging, read_prompt,
+    too_long,
 };
 use crate::supervisor::Ending;
 use std::ffi::OsString;
@@ -74,20 +75,21 @@ impl Driver<'_> {
         let guarded = Guarded::before(self.root, turn.id())?;
         let ended = worker.run(self.root, self.config, state, turn, self.audience)?;
         let meddled = guarded.after(self.root)?;
-        let staged = is_staged(self.root, turn.id())?;
+        let left = left(self.root, turn.id())?;
         Ok(match ended {
             Ended::OutOfTime(time) => Worked::OutOfTime(time),
             Ended::Itself(_) if !meddled.is_empty() => Worked::Wrong("artifact", meddled),
-            Ended::Itself(ending) => left(&ending, staged),
+            Ended::Itself(ending) => worked(&ending, left),
         })
     }
 }
 
-fn left(ending: &Ending, staged: bool) -> Worked {
+fn worked(ending: &Ending, left: Left) -> Worked {
     let wrong = |why: String| Worked::Wrong("dispatch", vec![why]);
-    match (ending.is_success(), staged) {
+    match (ending.is_success(), left) {
         (false, _) => wrong(format!("its worker failed ({ending})")),
-        (true, false) => wrong("the worker left no result".to_owned()),
-        (true, true) => Worked::Staged,
+        (true, Left::Nothing) => wrong("the worker left no result".to_owned()),
+        (true, Left::TooLong) => Worked::Wrong("schema", vec![too_long()]),
+        (true, Left::Result) => Worked::Staged,
     }
 }

@@ -1,12 +1,13 @@
 //! Reads where a run is, from one commit or from a plain folder. Writes nothing.
 
 use super::GovernError;
-use super::next::Next;
+use super::next::{Next, TURN};
 use super::place::{Branch, files, named};
 use crate::app::session::Session;
 use crate::governed::{
     Config, Context, GovernedError, Root, State, context_of, load_context, load_state, state_of,
 };
+use crate::protocol::name::StateName;
 use crate::runner::Tip;
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
@@ -29,17 +30,18 @@ impl Seen {
     /// except in a plain folder, where there is no command, and where the command has already declared that
     /// the turn waits for a worker that is not ours.
     pub fn next(&self) -> Next {
-        match (&self.branch, self.head) {
+        match (&self.branch, &self.head) {
             (None, _) | (Some(_), Head::Waiting) => Next::without_command(&self.state, &self.config),
-            (Some(_), Head::AsTheRun | Head::Stateless | Head::Leased | Head::Stalled) => {
-                Next::of(&self.state, &self.config)
-            }
+            (
+                Some(_),
+                Head::AsTheRun | Head::Stateless | Head::Leased | Head::Stalled | Head::Elsewhere(_),
+            ) => Next::of(&self.state, &self.config),
         }
     }
 }
 
 /// What a branch's head says of the run on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Head {
     /// Nothing beyond what the run says.
     AsTheRun,
@@ -51,16 +53,25 @@ pub enum Head {
     Stalled,
     /// A turn waits for a worker that is not ours: its role's command has said so.
     Waiting,
+    /// The head has this state, which no command of a role answers, and the run waits for a turn.
+    Elsewhere(StateName),
 }
 
 impl Head {
-    fn of(tip: &Tip) -> Self {
+    fn of(tip: &Tip, state: &State, config: &Config) -> Self {
         let Some(event) = &tip.event else { return Head::Stateless };
-        match event.state_name().map(|state| state.as_str()) {
+        let Some(name) = event.state_name() else {
+            return if event.is_working() { Head::Leased } else { Head::AsTheRun };
+        };
+        match name.as_str() {
             _ if event.is_working() => Head::Leased,
-            Some("stalled") => Head::Stalled,
-            Some("waiting") => Head::Waiting,
-            Some(_) | None => Head::AsTheRun,
+            "stalled" => Head::Stalled,
+            "waiting" => Head::Waiting,
+            // A person may have given the turn to another role than the run would.
+            other if !other.starts_with(TURN) && matches!(Next::of(state, config), Next::Turn(_)) => {
+                Head::Elsewhere(name.clone())
+            }
+            _ => Head::AsTheRun,
         }
     }
 }
@@ -89,6 +100,6 @@ impl Branch {
         let config = context_of(&root, &config, Path::new(&named(&branch, super::place::PROJECT)))?.config;
         let state = state.ok_or_else(|| GovernError::NoRun(branch.clone()))?;
         let state = state_of(&state, Path::new(&named(&branch, ".agentxchain/state.json")), &config)?;
-        Ok(Seen { head: Head::of(&tip), branch: Some(branch), state, config })
+        Ok(Seen { head: Head::of(&tip, &state, &config), branch: Some(branch), state, config })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Files that runs append to take both sides' lines. So does the state of a completed run, whose file is laid
 //! out for that. For the state of a run that is under way a person chooses, as in any conflict; its rule is
-//! therefore in `.gitattributes` only while the run is completed. No line end of a run's own files is converted: what
+//! therefore in `.gitattributes` only while the run is completed. Nothing of a run's own files is converted: what
 //! is committed is what was written, and a checkout of it is clean. Implements G12, G15.
 
 use crate::governed::{GovernedError, Root, RunStatus, State, disk, observe};
@@ -11,13 +11,16 @@ use std::path::Path;
 const FILE: &str = ".agentxchain/.gitattributes";
 /// The file of rules that is the project's own, with a line of ours.
 const PROJECTS: &str = ".gitattributes";
-const KEPT: &str = "* -text";
-const MERGED: &str = "* -text\n*.jsonl merge=union\n/.gitattributes merge=union\n";
+/// Nothing is converted. An encoding can only be unset with '!': of '-' Git says that it is no encoding, and stops.
+const KEPT: &str = "* -text -ident -filter !working-tree-encoding";
+const MERGED: &str =
+    "* -text -ident -filter !working-tree-encoding\n*.jsonl merge=union\n/.gitattributes merge=union\n";
 const STATE_MERGED: &str = "/state.json merge=union";
-const TALK_MERGED: &str = "/TALK.md merge=union -text";
-/// Lines of ours, as they were before line ends had a rule.
+const TALK_MERGED: &str = "/TALK.md merge=union -text -ident -filter !working-tree-encoding";
+/// Lines of ours, as they were before line ends had a rule, and before other conversions had one.
 const LOGS_MERGED_ONLY: &str = "*.jsonl merge=union";
-const TALK_MERGED_ONLY: &str = "/TALK.md merge=union";
+const LINES_KEPT: &str = "* -text";
+const TALK_BEFORE: [&str; 2] = ["/TALK.md merge=union", "/TALK.md merge=union -text"];
 
 /// Writes the rules by which Git keeps and merges logs and talk, unless the project has its own; what an
 /// older version wrote gets what it lacks. Returns the paths that are to be committed although rules for
@@ -28,7 +31,9 @@ pub(crate) fn logs(root: &Root) -> Result<Vec<String>, GovernedError> {
     let rules = read(root, &path)?.unwrap_or_default();
     let has = |rule: &str| rules.lines().any(|line| line == rule);
     if has(LOGS_MERGED_ONLY) && !has(KEPT) {
-        disk::write_whole(root, &path, format!("{KEPT}\n{rules}").as_bytes())?;
+        let others: String =
+            rules.split_inclusive('\n').filter(|line| line.trim_end() != LINES_KEPT).collect();
+        disk::write_whole(root, &path, format!("{KEPT}\n{others}").as_bytes())?;
     }
     talk(root)?;
     // Where the project tracks the file, it is committed as any file is, with what attributes make of it.
@@ -39,9 +44,9 @@ fn talk(root: &Root) -> Result<(), GovernedError> {
     let path = root.folder().join(PROJECTS);
     let rules = read(root, &path)?.unwrap_or_default();
     let is_text = !rules.contains(char::REPLACEMENT_CHARACTER);
-    if is_text && rules.lines().any(|line| line == TALK_MERGED_ONLY) {
-        let whole = |line: &str| match line.trim_end() == TALK_MERGED_ONLY {
-            true => line.replace(TALK_MERGED_ONLY, TALK_MERGED),
+    if is_text && rules.lines().any(|line| TALK_BEFORE.contains(&line)) {
+        let whole = |line: &str| match TALK_BEFORE.contains(&line.trim_end()) {
+            true => line.replace(line.trim_end(), TALK_MERGED),
             false => line.to_owned(),
         };
         let rules: String = rules.split_inclusive('\n').map(whole).collect();

@@ -93,7 +93,8 @@ impl Next {
         say(GOVERN_RUN, state.run_id());
         say("govern-phase", state.phase());
         say("govern-status", state.status().map(RunStatus::name));
-        say("govern-waits-for", state.blocked_on());
+        let is_left = *self == Self::Blocked && state.is_left_to_human();
+        say("govern-waits-for", state.blocked_on().or(is_left.then_some("human")));
         let subject: String =
             done.happened.chars().map(|c| if c.is_control() { ' ' } else { c }).take(100).collect();
         let body = done.body.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
@@ -139,6 +140,9 @@ fn is_ours(config: &Config, role: &str) -> bool {
 /// Returns the role whose turn it is: the recommended one, else the one that enters the phase. `None` where a
 /// person decides.
 pub(crate) fn role_after(state: &State, config: &Config) -> Option<String> {
+    if state.is_left_to_human() {
+        return None;
+    }
     let known = |role: &&str| config.roles().any(|known| known == *role);
     let recommended = state.next_recommended_role();
     if let Some(role) = recommended {

@@ -79,6 +79,7 @@ fn code(error: &GovernedError) -> i32 {
         | GovernedError::DirtyWorkspace { .. }
         | GovernedError::StaleState
         | GovernedError::Blank { .. }
+        | GovernedError::LeftToHuman
         | GovernedError::NoSuchRole { .. }
         | GovernedError::Hook { .. }
         | GovernedError::TimedOut { .. }
@@ -118,6 +119,7 @@ fn hint(error: &GovernedError) -> Option<String> {
 fn fixed_hint(error: &GovernedError) -> Option<&'static str> {
     match error {
         GovernedError::NoState { .. } => Some("git aynig govern start"),
+        GovernedError::LeftToHuman => Some("git aynig govern assign <role>"),
         GovernedError::NoProject { .. } => {
             Some("git aynig install <repository of a pack> # or write agentxchain.json")
         }

@@ -6,13 +6,15 @@ use super::super::session::Global;
 use super::Aloud;
 use super::args::{Loop, Where};
 use super::place::{self, SCHEMA};
+use super::status::hint;
 use crate::app::govern::KILL_GRACE;
 use crate::app::govern::driver::Driver;
 use crate::app::govern::looping::{Looped, drive};
+use crate::app::govern::next::Next;
 use crate::app::govern::place::folder;
-use crate::governed::{State, load_state};
+use crate::governed::{Config, State, load_state};
 use crate::protocol::text::escape;
-use crate::run_loop::{LoopEvent, LoopReport, TurnRecord};
+use crate::run_loop::{LoopEvent, LoopReport, StopReason, TurnRecord};
 use serde::Serialize;
 
 /// Runs `git aynig govern loop`.
@@ -41,10 +43,20 @@ pub(crate) fn run(global: &Global, args: &Loop) -> Result<i32, Failure> {
         for hint in hints(&looped, args) {
             output::note(&format!("hint: {}", escape(hint.as_bytes())));
         }
+        if let Some(next) = left_to_human(report, config, args) {
+            output::line(&format!("next      {}", escape(next.as_bytes())));
+        }
         let turns = report.turns_executed;
         output::line(&format!("{}: {turns} turns accepted", report.stop_reason.name()));
     }
     Ok(if report.ok() { 0 } else { 1 })
+}
+
+/// Returns what `govern status` says comes next, where the last turn left that to a person.
+fn left_to_human(report: &LoopReport, config: &Config, args: &Loop) -> Option<String> {
+    let state = report.state.as_ref().filter(|_| report.stop_reason == StopReason::CallerStopped)?;
+    let place = Where { root: Some(args.root.clone()), ..Where::default() };
+    Some(hint(&Next::without_command(state, config), state, &place.flags()))
 }
 
 /// Returns the commands that mend what ended the loop, each once.

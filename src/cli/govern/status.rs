@@ -40,10 +40,17 @@ fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
 /// Returns what comes next where the branch's head says more than the run does: it has no state, a lease, or
 /// a turn that stalled. `None` where the run's own state decides.
 fn held(seen: &Seen, place: &str) -> Option<String> {
-    match (seen.head, &seen.branch) {
+    match (&seen.head, &seen.branch) {
         (Head::AsTheRun | Head::Waiting, _) | (_, None) => None,
         (Head::Stateless, _) => {
             Some(format!("nobody's: the branch has no state; git aynig govern start{place}"))
+        }
+        (Head::Elsewhere(name), Some(_)) => {
+            let next = seen.next().state().map(|state| state.as_str().to_owned()).unwrap_or_default();
+            Some(format!(
+                "a person: the head's state '{}' is not the run's; git aynig set-state {next}{place}",
+                name.as_str()
+            ))
         }
         (Head::Leased, _) => Some("a turn is being taken".to_owned()),
         (Head::Stalled, Some(branch)) => {
@@ -102,7 +109,7 @@ fn show(seen: &Seen, place: &Where) {
 }
 
 /// Returns what comes next, with the command to type where a person has to act.
-fn hint(next: &Next, state: &State, place: &str) -> String {
+pub(crate) fn hint(next: &Next, state: &State, place: &str) -> String {
     match next {
         // Another tool has left it so; it does not go on.
         _ if state.status() == Some(RunStatus::Failed) => {

@@ -4,7 +4,7 @@
 //! name that is missing.
 
 use super::super::{hooks, policy};
-use super::{Authority, Object, json, parts};
+use super::{Authority, Config, Object, json, keys, parts};
 use serde_json::Value;
 use std::fmt;
 use std::path::Path;
@@ -72,6 +72,12 @@ pub(crate) fn problems(raw: &Value, root: Option<&Path>) -> Vec<Problem> {
     parts::timeouts(config.get("timeouts"), &mut found);
     parts::approval_policy(config.get("approval_policy"), &mut found);
     policy::check(config.get("policies"), &mut found);
+    keys::misspelt(raw, &mut found);
+    if found.is_empty()
+        && let Some(config) = Config::from_value(raw.clone())
+    {
+        policy::possible(&config, &mut found);
+    }
     found
 }
 

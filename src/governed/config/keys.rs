@@ -6,6 +6,9 @@
 //! run something (in [`super::check`] and [`super::parts`]). In a pattern, `*` is any name of an object; what
 //! is below a row belongs to that row. Implements G16.
 
+use super::Object;
+use super::check::Problem;
+use crate::protocol::resemble::nearest;
 use serde_json::{Value, json};
 
 /// What this program does with a key.
@@ -119,7 +122,96 @@ pub(super) fn told(raw: &Value) -> Vec<String> {
         let spoken = found.into_iter().filter(|(path, value)| says(pattern, path, value));
         all.extend(spoken.map(|(path, _)| format!("'{path}' is not enforced: {why}")));
     }
+    all.extend(unknown(raw).into_iter().filter_map(Unknown::told));
     all
+}
+
+/// The parts whose keys may be misspelt: the top level first, and whether any unknown key in them is told.
+/// Elsewhere the format's tools have keys of their own, and only one that is nearly a known key is told.
+const PARTS: [(&str, bool); 7] = [
+    ("", false),
+    ("roles.*", false),
+    ("runtimes.*", false),
+    ("routing.*", true),
+    ("gates.*", true),
+    ("rules", false),
+    ("budget", false),
+];
+/// Keys that are read, or written by this program into a normalized configuration, and are in no row.
+const MORE: [&str; 4] = ["protocol_mode", "compat", "roles.*.runtime_id", "roles.*.runtime_class"];
+/// The keys without which a phase ends unasked.
+const GATING: [&str; 4] = [
+    "routing.*.exit_gate",
+    "gates.*.requires_files",
+    "gates.*.requires_verification_pass",
+    "gates.*.requires_human_approval",
+];
+
+/// A key that is not of the format.
+struct Unknown<'v> {
+    /// The pattern of the part that has it.
+    part: &'static str,
+    path: String,
+    value: &'v Value,
+    /// The part's other keys.
+    beside: &'v Object,
+    /// The known keys that it nearly is.
+    near: Vec<&'static str>,
+    is_told: bool,
+}
+
+impl Unknown<'_> {
+    fn told(self) -> Option<String> {
+        let meant = self.near.iter().map(|key| format!("'{key}'")).collect::<Vec<_>>().join(" or ");
+        match self.near.is_empty() {
+            false => Some(format!("'{}' is no key of the format: did you mean {meant}?", self.path)),
+            true => self.is_told.then(|| format!("'{}' is no key of the format", self.path)),
+        }
+    }
+
+    /// Returns the key that this one asks for in vain, where no phase would wait for what it asks.
+    fn gating(&self) -> Option<&'static str> {
+        let asks = !matches!(self.value, Value::Null | Value::Bool(false));
+        let is_gating = |key: &&&str| GATING.contains(&format!("{}.{key}", self.part).as_str());
+        let missing = |key: &&&str| !self.beside.contains_key(**key);
+        self.near.iter().filter(|_| asks).filter(is_gating).find(missing).copied()
+    }
+}
+
+/// Finds the keys that are not of the format, in the order of [`PARTS`].
+fn unknown(raw: &Value) -> Vec<Unknown<'_>> {
+    let mut all = Vec::new();
+    for (part, is_told) in PARTS {
+        let within = if part.is_empty() { String::new() } else { format!("{part}.") };
+        let rows = KEYS.iter().map(|(row, _)| *row).chain(MORE);
+        let known: Vec<&'static str> = rows
+            .filter_map(|row| row.strip_prefix(&*within))
+            .map(|row| row.split('.').next().unwrap_or(row))
+            .collect();
+        let segments: Vec<&str> = part.split('.').filter(|segment| !segment.is_empty()).collect();
+        let mut found = Vec::new();
+        find(raw, &segments, String::new(), &mut found);
+        for (path, value) in found {
+            let Some(beside) = value.as_object() else { continue };
+            for (key, value) in beside.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
+                let mut near = nearest(key, known.iter().copied());
+                near.dedup();
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                all.push(Unknown { part, path, value, beside, near, is_told });
+            }
+        }
+    }
+    all
+}
+
+/// Refuses a misspelt key that asks for a gate, or for what a gate is to ask: ignoring it would let the phase end
+/// without a person.
+pub(super) fn misspelt(raw: &Value, found: &mut Vec<Problem>) {
+    for unknown in unknown(raw) {
+        if let Some(meant) = unknown.gating() {
+            found.push(Problem::invalid(&unknown.path, format!("be '{meant}': it is no key of the format")));
+        }
+    }
 }
 
 /// Finds the values at a pattern, with their paths.

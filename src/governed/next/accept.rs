@@ -77,6 +77,7 @@ pub(super) fn accepted(state: &State, new: &Acceptance) -> Result<State, Refusal
     next.set("last_completed_turn_id", new.turn_id.as_str());
     next.set("accepted_integration_ref", new.integration_ref.as_str());
     next.set("next_recommended_role", json::or_null(recommended(new)));
+    next.leave_to_human(&new.turn_id, false);
     spend(&mut next, result, &new.turn_id, &new.at, new.only_warns);
     delegate::settle(&mut next, &turn, new);
     let is_stuck =
@@ -102,7 +103,21 @@ pub(super) fn accepted(state: &State, new: &Acceptance) -> Result<State, Refusal
     } else {
         gates::answered(&mut next, new);
     }
+    let is_left = is_left_to_human(state, &next, new);
+    next.leave_to_human(&new.turn_id, is_left);
     Ok(next)
+}
+
+/// True where nothing but the turn's proposal says who goes next, and that says `human`: no other turn is active,
+/// no phase begins, no approval is pending, and no delegated work waits.
+fn is_left_to_human(state: &State, next: &State, new: &Acceptance) -> bool {
+    new.result.proposed_next_role() == Some("human")
+        && next.next_recommended_role().is_none()
+        && !has_others(state, &new.turn_id)
+        && next.phase() == state.phase()
+        && next.pending_phase_transition().is_none()
+        && next.pending_run_completion().is_none()
+        && next.status() != Some(RunStatus::Completed)
 }
 
 /// Returns the role that should go next: the proposed one, or the phase's entry role where the phase does not

@@ -21,6 +21,7 @@ use super::super::observe::{self, Changes, Sight};
 use super::super::outcome::{Bench, Stage, TurnResult, Validation, is_product, validate_text};
 use super::super::records::HistoryEntry;
 use super::super::root::Root;
+use super::super::staging::too_long;
 use super::super::state::{self, State, Turn, TurnStatus, get_active_turn_count};
 use super::super::{Config, GovernedError, hooks, policy};
 use super::carryover::{Carryover, carryover};
@@ -139,7 +140,7 @@ impl Accepting<'_> {
     /// Validates the result, between the hooks before and after validation.
     fn validated(&self, found: Option<Staged>, owed: &mut Vec<Owed>) -> Result<Validation, GovernedError> {
         let (turn, role) = (self.turn.id(), self.turn.role());
-        let bytes = found.as_ref().map(|found| found.bytes.as_slice());
+        let bytes = found.as_ref().and_then(|found| found.bytes.as_deref());
         let parsed = bytes.map(serde_json::from_slice::<Value>);
         let result = parsed.as_ref().and_then(|parsed| parsed.as_ref().ok());
         let mut payload = json!({
@@ -153,7 +154,10 @@ impl Accepting<'_> {
         }
         self.place().hooks(HookPhase::BeforeValidation, &payload, owed)?;
         let bench = Bench { state: self.state, config: self.config, turn: Some(self.turn) };
-        let validation = validate_text(bytes, bench);
+        let validation = match &found {
+            Some(Staged { bytes: None, .. }) => Validation::unread(too_long()),
+            Some(_) | None => validate_text(bytes, bench),
+        };
         let payload = json!({
             "turn_id": turn,
             "role_id": role,

@@ -1,7 +1,7 @@
 //! What an operation finds staged for a turn.
 
 use super::super::root::Root;
-use super::super::staging::FLAT;
+use super::super::staging::{FLAT, RESULT_MAX};
 use super::super::state::{Turn, get_turn_staging_result_path};
 use super::super::{GovernedError, disk};
 use serde_json::Value;
@@ -10,7 +10,8 @@ use serde_json::Value;
 pub(super) struct Staged {
     /// The file's path, relative to the root.
     pub path: String,
-    pub bytes: Vec<u8>,
+    /// `None` where the file is longer than any result may be.
+    pub bytes: Option<Vec<u8>>,
     /// True for a file in the turn's own place, false for one in the flat place ([`FLAT`]).
     own: bool,
 }
@@ -18,7 +19,7 @@ pub(super) struct Staged {
 impl Staged {
     /// Returns the id of the turn that the file names.
     pub(super) fn names(&self) -> Option<String> {
-        let value: Value = serde_json::from_slice(&self.bytes).ok()?;
+        let value: Value = serde_json::from_slice(self.bytes.as_ref()?).ok()?;
         Some(value.get("turn_id")?.as_str()?.to_owned())
     }
 
@@ -37,9 +38,15 @@ impl Staged {
 pub(super) fn staged(root: &Root, turn: &Turn) -> Result<Option<Staged>, GovernedError> {
     let own = get_turn_staging_result_path(turn.id()).to_string_lossy().into_owned();
     for (path, is_own) in [(own.as_str(), true), (FLAT, false)] {
-        if let Some(bytes) = disk::read(root, &root.join(path))? {
-            return Ok(Some(Staged { path: path.to_owned(), bytes, own: is_own }));
-        }
+        let full = root.join(path);
+        let bytes = match disk::end(root, &full)?.0 > RESULT_MAX {
+            true => None,
+            false => match disk::read(root, &full)? {
+                Some(bytes) => Some(bytes),
+                None => continue,
+            },
+        };
+        return Ok(Some(Staged { path: path.to_owned(), bytes, own: is_own }));
     }
     Ok(None)
 }

@@ -139,6 +139,11 @@ impl Validation {
         let errors = wrongs.iter().map(|wrong| wrong.text.clone()).collect();
         Self { stage: Some(stage), errors, warnings, turn_result: None, wrongs }
     }
+
+    /// The outcome for a staged file that can't be read as a result, for this reason.
+    pub(crate) fn unread(text: String) -> Self {
+        Self::failed(Stage::Schema, vec![wrong(Fault::InvalidValue, "", text)], Vec::new())
+    }
 }
 
 /// What a result is validated against.
@@ -158,10 +163,7 @@ pub(crate) fn validate_text(text: Option<&[u8]>, bench: Bench<'_>) -> Validation
     };
     match serde_json::from_slice(text) {
         Ok(value) => validate(value, bench),
-        Err(error) => {
-            let text = format!("the staged result is no JSON: {error}");
-            Validation::failed(Stage::Schema, vec![wrong(Fault::InvalidValue, "", text)], Vec::new())
-        }
+        Err(error) => Validation::unread(format!("the staged result is no JSON: {error}")),
     }
 }
 

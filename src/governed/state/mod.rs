@@ -29,6 +29,9 @@ const STATE: &str = ".agentxchain/state.json";
 #[serde(transparent)]
 pub struct State(Object);
 
+/// The key for the turn that left it to a person who goes next.
+const LEFT_TO_HUMAN: &str = "left_to_human_by_turn";
+
 impl State {
     /// Makes a state of its JSON; `None` where that is not an object. Nothing else is checked.
     pub fn from_value(value: Value) -> Option<Self> {
@@ -151,6 +154,23 @@ impl State {
     /// Returns the role that is recommended to go next.
     pub fn next_recommended_role(&self) -> Option<&str> {
         json::filled(&self.0, "next_recommended_role")
+    }
+
+    /// True where the last accepted turn left it to a person who goes next. The format has no place for that: it
+    /// recommends no role then, as before the first turn. The key names the turn, so that it holds no longer once
+    /// another was accepted, by whatever tool.
+    pub(crate) fn is_left_to_human(&self) -> bool {
+        let last = json::filled(&self.0, "last_completed_turn_id");
+        last.is_some() && json::filled(&self.0, LEFT_TO_HUMAN) == last
+    }
+
+    /// Notes whether this accepted turn left it to a person who goes next.
+    pub(super) fn leave_to_human(&mut self, turn_id: &str, is_left: bool) {
+        if is_left {
+            self.set(LEFT_TO_HUMAN, turn_id);
+        } else {
+            self.0.shift_remove(LEFT_TO_HUMAN);
+        }
     }
 
     /// Returns the counter that assignments and acceptances share.

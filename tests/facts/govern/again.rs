@@ -187,7 +187,7 @@ fn the_loop_rejects_what_is_invalid() {
 /// what was written.
 #[test]
 fn completed_runs_are_merged_whatever_rules_say() {
-    let ours = "/TALK.md merge=union -text";
+    let ours = "/TALK.md merge=union -text -ident -filter !working-tree-encoding";
     for (file, rules, wanted) in [
         (".gitignore", "*\n!file\n", ours.to_owned()),
         (
@@ -195,7 +195,12 @@ fn completed_runs_are_merged_whatever_rules_say() {
             "* text eol=crlf\n.aynig/** -text",
             format!("* text eol=crlf\n.aynig/** -text\n{ours}"),
         ),
-        // The line of an older version, and one that is the project's own.
+        // The lines of older versions, and one that is the project's own.
+        (
+            ".gitattributes",
+            ".aynig/** -text\n/TALK.md merge=union -text\n",
+            format!(".aynig/** -text\n{ours}"),
+        ),
         (".gitattributes", ".aynig/** -text\n/TALK.md merge=union\n", format!(".aynig/** -text\n{ours}")),
         (
             ".gitattributes",
@@ -227,12 +232,16 @@ fn rules_of_an_older_version_are_added_to() {
     life.git(&["checkout", "-q", "work"]);
     let rules = ".agentxchain/.gitattributes";
     let new = life.read(rules);
-    assert!(new.starts_with("* -text\n"), "{new}");
-    life.write(rules, &new.replace("* -text\n", ""));
-    life.git(&["commit", "-qam", "older\n\ndwp-state: done"]);
-    life.git(&["checkout", "-q", "main"]);
-    completed(&life, "work");
-    assert_eq!(show(&life, rules), new.trim_end());
+    let ours = "* -text -ident -filter !working-tree-encoding\n";
+    assert!(new.starts_with(ours), "{new}");
+    for older in ["", "* -text\n"] {
+        life.write(rules, &new.replace(ours, older));
+        life.git(&["commit", "-qam", "older\n\ndwp-state: done"]);
+        life.git(&["checkout", "-q", "main"]);
+        completed(&life, "work");
+        assert_eq!(show(&life, rules), new.trim_end(), "{older}");
+        life.git(&["checkout", "-q", "work"]);
+    }
 }
 
 /// G15: a run that another tool left as failed is over too: another begins after it, and `status` says so.

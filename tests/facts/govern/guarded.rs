@@ -111,6 +111,49 @@ fn s31_a_result_that_is_a_link_is_none() {
     assert!(!life.git(&["ls-tree", "-r", "work"]).contains("120000"));
 }
 
+/// S31, G13: a file that is longer than any result may be is neither read nor hashed: the attempt is rejected.
+#[test]
+fn s31_a_result_that_is_too_long_is_rejected() {
+    let life = life(|config| config["rules"]["max_turn_retries"] = json!(2));
+    worker(&life, "truncate -s 100G \"$AGENTXCHAIN_RESULT\"");
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    let begun = std::time::Instant::now();
+    life.run(&["tick", "work"]).expect(0);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert_eq!(life.state("work"), "turn/pm");
+    let said = life.git(&["log", "-1", "--format=%B", "work"]);
+    assert!(said.contains("its result is larger than 16777216 bytes"), "{said}");
+    life.run(&["tick", "work"]).expect(0);
+    let state = state(&life);
+    assert_eq!((life.state("work").as_str(), &state["status"]), ("blocked", &json!("blocked")), "{state}");
+    let kept = life.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/attempts/"]);
+    for name in kept.lines() {
+        assert!(!life.git(&["ls-tree", "-r", "--name-only", name]).contains("turn-result.json"), "{name}");
+    }
+}
+
+/// G13: nor is a result that somebody brings, or what a worker made too long of the run's own files.
+#[test]
+fn what_is_too_long_is_named_and_not_read() {
+    let life = life(|config| config["rules"]["max_turn_retries"] = json!(3));
+    worker(&life, "truncate -s 300M .agentxchain/state.json .agentxchain/staging/turn-result.json");
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    let said = life.git(&["log", "-1", "--format=%B", "work"]);
+    assert!(life.state("work") == "turn/pm" && said.contains("the run's own"), "{said}");
+    let folder = life.repo.home().join("plain");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::copy(life.path("agentxchain.json"), folder.join("agentxchain.json")).unwrap();
+    let root = folder.to_str().unwrap();
+    govern(&life, &["start", "--root", root]).expect(0);
+    let assigned = govern(&life, &["assign", "--json", "--root", root]).expect(0).json();
+    let staged = folder.join(assigned["facts"]["staging"].as_str().unwrap());
+    std::fs::create_dir_all(staged.parent().unwrap()).unwrap();
+    std::fs::File::create(&staged).unwrap().set_len(300 << 20).unwrap();
+    let said = govern(&life, &["accept", "--root", root]).expect(2);
+    assert!(said.stderr.contains("its result is larger than 16777216 bytes"), "{said:?}");
+}
+
 /// G13: what a turn changes of the run's own files is put back, and the turn rejected.
 #[test]
 fn a_worker_that_edits_the_state_skips_no_gate() {
@@ -175,6 +218,25 @@ fn a_worker_that_sets_its_own_state_skips_no_judgement() {
             "{trick}"
         );
     }
+}
+
+/// G8: where something gave the branch another state than the run's, `status` names what gives it back.
+#[test]
+fn a_head_that_is_not_where_the_run_is_is_said() {
+    let life = life(|_| {});
+    worker(&life, "env -u AGENTXCHAIN_KERNEL_RUN_ID git aynig set-state done");
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    let said = govern(&life, &["status", "-b", "work"]).expect(0).stdout;
+    assert!(said.contains("next      a turn of pm"), "{said}");
+    life.run(&["tick", "work"]).expect(0);
+    assert_eq!((life.state("work").as_str(), &state(&life)["status"]), ("done", &json!("active")));
+    let said = govern(&life, &["status", "-b", "work"]).expect(0).stdout;
+    assert!(said.contains("the head's state 'done' is not the run's"), "{said}");
+    let mend = said.lines().find_map(|line| line.split_once("; git aynig ")).expect("a command").1;
+    life.run(&mend.split(' ').collect::<Vec<_>>()).expect(0);
+    assert_eq!(life.state("work"), "turn/pm");
+    let said = govern(&life, &["status", "-b", "work"]).expect(0).stdout;
+    assert!(said.contains("next      a turn of pm"), "{said}");
 }
 
 /// G7: a run that a worker starts on another branch is none of its turn, and ends as its command says.

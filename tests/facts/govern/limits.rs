@@ -182,6 +182,67 @@ fn what_is_not_enforced_is_said_once() {
     }
 }
 
+/// G16: a key that is nearly one of the format is said, and one that asks for a gate in vain is refused by name.
+#[test]
+fn a_misspelt_key_is_told_and_takes_no_gate_away() {
+    let loose = life(|config| {
+        config["rulez"] = json!({});
+        config["rules"]["max_turn_retrys"] = json!(5);
+        config["roles"]["dev"]["write_autority"] = json!("proposed");
+        config["roles"]["dev"]["favourite_colour"] = json!("red");
+        config["routing"]["planning"]["colour"] = json!("red");
+        config["routing"]["planning"]["exit_gates"] = json!("none");
+    });
+    let said = govern(&loose, &["start", "-b", "work"]).expect(0).stderr;
+    for told in [
+        "'rulez' is no key of the format: did you mean 'rules'?",
+        "'rules.max_turn_retrys' is no key of the format: did you mean 'max_turn_retries'?",
+        "'roles.dev.write_autority' is no key of the format: did you mean 'write_authority'?",
+        "'routing.planning.colour' is no key of the format\n",
+        "'routing.planning.exit_gates' is no key of the format: did you mean 'exit_gate'?",
+    ] {
+        assert!(said.contains(told), "{told}: {said}");
+    }
+    assert!(!said.contains("favourite_colour"), "{said}");
+    let renamed = |part: &mut Value, from: &str, to: &str| {
+        let part = part.as_object_mut().unwrap();
+        let value = part.remove(from).unwrap();
+        part.insert(to.to_owned(), value);
+    };
+    let life = life(|config| {
+        renamed(&mut config["routing"]["planning"], "exit_gate", "exit_gat");
+        for (_, gate) in config["gates"].as_object_mut().unwrap() {
+            if gate["requires_human_approval"] == true {
+                renamed(gate, "requires_human_approval", "requires_human_aproval");
+            }
+        }
+    });
+    let said = govern(&life, &["start", "-b", "work"]).expect(128).stderr;
+    assert!(said.contains("routing.planning.exit_gat must be 'exit_gate'"), "{said}");
+    assert!(said.contains(".requires_human_aproval must be 'requires_human_approval'"), "{said}");
+}
+
+/// G14, G16: a policy that no result of a role could keep is refused before the role's first attempt.
+#[test]
+fn a_policy_that_nobody_can_keep_is_refused() {
+    let started = |action: &str, scope: Value| {
+        let life = life(|config| {
+            config["runtimes"]["hand"] = json!({ "type": "manual" });
+            config["roles"]["qa"]["runtime"] = json!("hand");
+            let rule = "require_reproducible_verification";
+            config["policies"] = json!([{ "id": "shown", "rule": rule, "action": action, "scope": scope }]);
+        });
+        govern(&life, &["start", "-b", "work"])
+    };
+    for scope in [json!({}), json!({ "roles": ["qa"] })] {
+        let said = started("block", scope).expect(128).stderr;
+        assert!(said.contains("policies[0].rule must not be") && said.contains("for role 'qa'"), "{said}");
+        assert!(!said.contains("for role 'dev'"), "{said}");
+    }
+    started("warn", json!({})).expect(0);
+    started("block", json!({ "roles": ["dev"] })).expect(0);
+}
+
 /// G16, K17: whoever ends the verb, outright too, ends its worker and all that this started.
 #[test]
 fn a_worker_does_not_outlive_its_verb() {

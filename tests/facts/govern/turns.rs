@@ -135,6 +135,42 @@ fn a_second_attempt_is_judged_by_its_own_changes() {
     assert_eq!(dev["observed_artifact"]["files_changed"], json!(["greeting.txt"]), "{dev}");
 }
 
+/// G7: a turn that proposes a person is followed by none before a person has named the next role.
+#[test]
+fn a_turn_that_proposes_a_person_waits_for_one() {
+    let life = life(|config| one_phase(config, "dev"));
+    worker(&life, &format!("{RESULT}\nresult '' workspace human"));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    let accepted = || lines(&show(&life, ".agentxchain/history.jsonl")).len();
+    for turns in 1..=2 {
+        life.run(&["run", "work"]).expect(0);
+        assert_eq!((life.state("work").as_str(), accepted()), ("blocked", turns));
+        assert!(life.git(&["log", "-1", "--format=%B", "work"]).contains("govern-waits-for: human"));
+        let said = govern(&life, &["status", "-b", "work"]).expect(0).stdout;
+        assert!(said.contains("a person: git aynig govern assign -b work <role>"), "{said}");
+        life.run(&["tick", "work"]).expect(0);
+        assert!(
+            life.run(&["status", "--waiting"]).expect(0).stdout.contains("git aynig govern status -b work")
+        );
+        let said = govern(&life, &["assign", "-b", "work"]).expect(2).stderr;
+        assert!(said.contains("left it to a person") && said.contains("assign -b work <role>"), "{said}");
+        govern(&life, &["assign", "-b", "work", "dev"]).expect(0);
+        assert_eq!(life.state("work"), "turn/dev");
+    }
+    // The loop stops there too, and says the same.
+    let folder = life.repo.home().join("plain");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::copy(life.path("agentxchain.json"), folder.join("agentxchain.json")).unwrap();
+    let root = folder.to_str().unwrap();
+    let script = format!("{RESULT}\nresult '' workspace human");
+    let said = govern(&life, &["loop", "--root", root, "--", "sh", "-c", &script]).expect(1);
+    assert!(said.stdout.contains("caller_stopped: 1 turns accepted"), "{said:?}");
+    assert!(
+        said.stdout.contains(&format!("a person: git aynig govern assign --root '{root}' <role>")),
+        "{said:?}"
+    );
+}
+
 /// G12: what Git is told to overlook is looked at all the same.
 #[test]
 fn a_change_that_is_hidden_from_git_is_seen() {
@@ -226,6 +262,27 @@ fn what_attributes_convert_is_committed_as_it_is() {
     life.git(&["commit", "-qm", "attributes"]);
     govern(&life, &["start", "-b", "work"]).expect(0);
     assert!(state(&life)["run_id"].is_string());
+}
+
+/// G6, G15: nor does an encoding that they name, in a checkout and back.
+#[test]
+fn what_attributes_encode_is_committed_as_it_is() {
+    let life = life(|config| one_phase(config, "qa"));
+    let rules = "*.jsonl working-tree-encoding=UTF-16\n.agentxchain/state.json working-tree-encoding=UTF-16LE\n\
+                 *.md working-tree-encoding=UTF-16 ident\n";
+    life.write(".gitattributes", rules);
+    life.git(&["add", "-A"]);
+    worker(&life, &format!("{RESULT}\nresult '' review human"));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    let history = show(&life, ".agentxchain/history.jsonl");
+    assert_eq!((lines(&history).len(), &state(&life)["status"]), (1, &json!("active")));
+    let talk = show(&life, "TALK.md");
+    assert!(talk.contains("did it"), "{talk}");
+    life.git(&["checkout", "-q", "work"]);
+    assert_eq!(life.read(".agentxchain/history.jsonl").trim_end(), history);
+    assert_eq!(life.read("TALK.md").trim_end(), talk);
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
 }
 
 /// G14, G12: who does what PROMPT.md says is accepted on the branch at once, with what it made.
@@ -332,8 +389,11 @@ fn a_worker_that_obeys_its_prompt_breaks_no_policy() {
         let mut ended =
             rule("ended", "require_status", "escalate", json!({ "allowed": ["needs_human", "failed"] }));
         ended["message"] = json!("ask\nfirst");
+        // No verification of the runtime of 'qa' is reproducible.
+        let mut shown = rule("shown", "require_reproducible_verification", "block", json!({}));
+        shown["scope"] = json!({ "roles": ["dev"] });
         config["policies"] = json!([
-            rule("shown", "require_reproducible_verification", "block", json!({})),
+            shown,
             ended,
             rule("cheap", "max_cost_per_turn", "block", json!({ "limit_usd": 2 })),
             rule("long", "max_total_turns", "warn", json!({ "limit": 9 })),
