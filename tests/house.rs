@@ -384,10 +384,11 @@ fn citations_are_read_with_their_ranges() {
     assert_eq!(crate_words("use crate::{a, b::{c, d}, e}; crate::f::g"), ["a", "b", "e", "f"]);
 }
 
-/// The packages that a package's tests are built of, by name and version, with their features.
+/// The packages that a package's tests are built of, by name and version, with their features. What the page alone is
+/// built of may still have to be fetched: a user who tests this package has none of it.
 fn built_of(package: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut cargo = std::process::Command::new(env!("CARGO"));
-    cargo.args(["tree", "--locked", "--offline", "--edges", "normal,build,dev", "--prefix", "none"]);
+    cargo.args(["tree", "--locked", "--edges", "normal,build,dev", "--prefix", "none"]);
     let told = cargo.args(["--format", "{p}|{f}", "-p", package]).current_dir(root()).output().unwrap();
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
     let text = String::from_utf8(told.stdout).unwrap();
