@@ -173,6 +173,31 @@ fn a_scan_reads_what_branches_share_once() {
     }
 }
 
+/// K13: many states cost no more programs than one, where each tree that is read is a process.
+#[test]
+fn a_scan_of_many_states_reads_their_commands_tree_once() {
+    if Repo::build().reftable().create().is_none() {
+        return skipped("this git knows no reftable");
+    }
+    let life = Life::of(Repo::build().reftable(), &[("build", DONE)]);
+    let names = life.shared().join("counted");
+    for from in ["branch", "refs/heads/main"] {
+        life.config("aynig.commandsFrom", from);
+        let count = |many: usize, folder: &str| {
+            let messages = (0..many).map(|n| format!("change\n\ndwp-state: {folder}/{n}\n"));
+            branches(&life, &life.repo.path(), folder, messages);
+            let mut tick = life.aynig(&["tick"]);
+            done(tick.env("GIT_TRACE2_EVENT", &names).output().unwrap()).expect(0);
+            let trace = std::fs::read_to_string(&names).unwrap();
+            std::fs::remove_file(&names).unwrap();
+            trace.lines().filter(|line| line.contains("\"event\":\"start\"")).count()
+        };
+        let few = count(2, &format!("few-{}", from.len()));
+        let many = count(60, &format!("many-{}", from.len()));
+        assert!(few > 0 && many <= few + 5, "{from}: {few} and {many}");
+    }
+}
+
 /// A head that asks for nothing is reported as it would be by its name.
 #[test]
 fn a_scan_says_what_each_branch_says_alone() {

@@ -17,6 +17,7 @@ use crate::protocol::text::with_causes;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::report::{Note, Recovered, Refusal, Report, Skip, Unforwarded, Verdict};
+use crate::runner::slot::Abandoned;
 use crate::store::RefName;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -125,8 +126,15 @@ pub fn text(report: &Report, named: bool) -> Text {
         Verdict::Skipped(Skip::Interrupted) => None,
         Verdict::Leased { left, run_id, runner_id, malformed, abandoned, .. } => {
             (named || *malformed).then(|| {
-                if *malformed || abandoned.is_some() {
-                    notes.push(format!("hint: {}", at.call("cancel")));
+                match abandoned {
+                    Some(Abandoned::WithItsOutcome) => {
+                        notes.push(format!("hint: once it is stalled: {}", at.call("retry")));
+                    }
+                    Some(Abandoned::ByItsCommand | Abandoned::ByItsRunner) => {
+                        notes.push(format!("hint: {}", at.call("cancel")));
+                    }
+                    None if *malformed => notes.push(format!("hint: {}", at.call("cancel"))),
+                    None => {}
                 }
                 let run = escape(run_id.as_deref().unwrap_or("unknown").as_bytes());
                 let by =
@@ -272,7 +280,7 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             format!("{what} kept in '{}'{hints}", place(folder))
         }
         Note::NotCommitted(path, home) => {
-            let hint = at.commit(home, "git add .aynig", path.trim_start_matches("command/"));
+            let hint = at.commit(home, "git add .aynig", state_at(path));
             return Some(format!("{branch}: .aynig/{path} is in the working tree, not in {}\n{hint}", home.shown()));
         }
         Note::StateCommitted(dialect, state) => {
@@ -294,7 +302,7 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
         }
         Note::NotInRef(path, home) => {
             let take = format!("git checkout {} -- {}", at.here(), shell_word(format!(".aynig/{path}").as_bytes()));
-            let hint = at.commit(home, &take, path.trim_start_matches("command/"));
+            let hint = at.commit(home, &take, state_at(path));
             let from = home.shown();
             format!("the branch has .aynig/{path}, but commands come from {from}, which has not\n{hint}")
         }
@@ -396,6 +404,12 @@ pub fn print(report: &Report, text: &Text, quiet: bool) {
     if !quiet || failed {
         text.notes.iter().for_each(|n| output::note(n));
     }
+}
+
+/// Returns the state that a command at this path below `.aynig/` answers.
+fn state_at(path: &str) -> &str {
+    let of_role = || path.strip_prefix("roles/")?.split_once("/command/").map(|(_, state)| state);
+    path.strip_prefix("command/").or_else(of_role).unwrap_or(path)
 }
 
 /// Returns a question that offers names that are nearly what was written.

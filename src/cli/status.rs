@@ -27,6 +27,7 @@ use crate::protocol::resemble::missed_state;
 use crate::protocol::run_events::Progress;
 use crate::protocol::text::{escape, shell_word, with_causes};
 use crate::runner::settings::CommandsFrom;
+use crate::runner::slot::Abandoned;
 use crate::runner::survey::{BranchStatus, Standing};
 use crate::runner::talk::pause::Paused;
 use crate::store::RefName;
@@ -209,7 +210,8 @@ pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbo
         Standing::Held(by) => format!("held: {by}"),
         Standing::Leased { until, malformed, abandoned } => {
             let lease = format!("its lease ends in {}", span(until.saturating_sub(now).max(0)));
-            let cancel = Addressed::new(&status.branch, remote).call("cancel");
+            let at = Addressed::new(&status.branch, remote);
+            let cancel = at.call("cancel");
             let began = status.began.filter(|_| abandoned.is_none());
             let running = began.map(|at| format!("running {}", span(now.saturating_sub(at))));
             // A runner renews its lease until the command ends. When the lease ends is news only where no
@@ -217,7 +219,13 @@ pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbo
             let ends = (verbose || running.is_none() || *malformed).then_some(lease);
             let told = std::iter::once(holder(event)).chain(running).chain(ends);
             let told: Vec<String> = told.chain(status.progress.as_ref().map(progress)).collect();
-            let gone = abandoned.map(|why| format!("; {why}: {cancel} ends it now")).unwrap_or_default();
+            let gone = abandoned.map(|why| match why {
+                Abandoned::ByItsCommand | Abandoned::ByItsRunner => format!("; {why}: {cancel} ends it now"),
+                Abandoned::WithItsOutcome => {
+                    format!("; {why}: once the run is stalled, {} lands it", at.call("retry"))
+                }
+            });
+            let gone = gone.unwrap_or_default();
             format!("{}{}{gone}", told.join(", "), unbelieved(*malformed))
         }
         Standing::Expired { since, malformed } => {

@@ -1,7 +1,7 @@
 //! Commands of many heads, each looked up once.
 //!
-//! What the ref holds that commands come from, where a tree keeps its commands, and which command answers a
-//! state there are each looked up once in a look at all branches, so ten thousand heads cost little more than
+//! What the ref holds that commands come from, where a tree keeps its commands, what it holds there, and which command
+//! answers a state are each looked up once in a look at all branches, so ten thousand heads cost little more than
 //! their commits. Nothing is kept from one look to the next, and no claim relies on it. Implements K13 (for a
 //! scan).
 
@@ -12,7 +12,7 @@ use super::{Runner, RunnerError, Tip};
 use crate::protocol::id::ObjectId;
 use crate::protocol::landing::LAND;
 use crate::protocol::name::{RESERVED, StateName};
-use crate::store::command_tree::{self, Lookup};
+use crate::store::command_tree::{self, Lookup, ReadOnce};
 use crate::store::{Commit, RefName, StoreError};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -26,6 +26,7 @@ type Listed = Vec<(String, Option<String>)>;
 /// What one look found so far.
 pub(super) struct Lookups<'a> {
     runner: &'a Runner<'a>,
+    objects: ReadOnce<'a>,
     /// The `.aynig` tree of the ref that commands come from, or its absence; the outer `None`: they come from
     /// no ref.
     shared: Option<Option<ObjectId>>,
@@ -52,6 +53,7 @@ impl<'a> Lookups<'a> {
         };
         Ok(Self {
             runner,
+            objects: ReadOnce::new(&*runner.store),
             shared,
             absent,
             trees: RefCell::default(),
@@ -95,7 +97,7 @@ impl<'a> Lookups<'a> {
         if let Some(found) = self.found.borrow().get(&tree).and_then(|states| states.get(state)) {
             return Ok(found.clone());
         }
-        let found = self.runner.lookup_in(tree, state)?;
+        let found = self.runner.lookup_in(&self.objects, tree, state)?;
         self.found.borrow_mut().entry(tree).or_default().insert(state.clone(), found.clone());
         Ok(found)
     }
@@ -116,7 +118,7 @@ impl<'a> Lookups<'a> {
         if let Some(known) = self.hints.borrow().get(&tree).and_then(|states| states.get(state)) {
             return Ok(about(tip, known.clone()));
         }
-        let hint = self.runner.hint_for(tip.commit.tree, state, || self.alike(state, tree))?;
+        let hint = self.runner.hint_for(&self.objects, || Ok(tree), state, || self.alike(state, tree))?;
         self.hints.borrow_mut().entry(tree).or_default().insert(state.clone(), hint.clone());
         Ok(about(tip, hint))
     }

@@ -15,7 +15,7 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::name::{RESERVED, StateName};
 use crate::protocol::resemble::nearest;
 use crate::store::command_start::{self, Unfit};
-use crate::store::command_tree::{self, Command, Lookup};
+use crate::store::command_tree::{self, Command, Lookup, Reads};
 use crate::store::{RefName, StoreError};
 use std::ffi::OsStr;
 
@@ -77,7 +77,7 @@ impl Runner<'_> {
     /// Looks for the command of a state where commands for this head come from.
     pub fn lookup(&self, tip: &Tip, state: &StateName) -> Result<Resolved, RunnerError> {
         Ok(match self.command_tree(tip)? {
-            CommandTree::At(tree) => self.lookup_in(tree, state)?.into(),
+            CommandTree::At(tree) => self.lookup_in(&*self.store, tree, state)?.into(),
             CommandTree::Missing => Resolved::Missing,
             CommandTree::Refused(refusal) => Resolved::Refused(refusal),
         })
@@ -106,8 +106,13 @@ impl Runner<'_> {
 
     /// Looks for the command of a state in this `.aynig` tree. A command that certainly can't be started on
     /// this machine is not usable: that is known before a claim, and costs the branch nothing.
-    pub(super) fn lookup_in(&self, tree: ObjectId, state: &StateName) -> Result<Lookup, StoreError> {
-        let found = command_tree::lookup(&*self.store, tree, self.settings.role_filter(), state)?;
+    pub(super) fn lookup_in<S: Reads + ?Sized>(
+        &self,
+        trees: &S,
+        tree: ObjectId,
+        state: &StateName,
+    ) -> Result<Lookup, StoreError> {
+        let found = command_tree::lookup(trees, tree, self.settings.role_filter(), state)?;
         let Lookup::Found(command) = &found else { return Ok(found) };
         let why = self.unfit(&command.path, command.file).filter(|why| why.is_certain());
         // A prefix program (`aynig.exec`) may start the command in another way, or elsewhere.
@@ -152,27 +157,32 @@ impl Runner<'_> {
         state: &StateName,
     ) -> Result<Option<Note>, RunnerError> {
         let tree = tip.commit.tree;
-        Ok(about(tip, self.hint_for(tree, state, || self.alike(state, tree))?))
+        let own = || command_tree::find(&*self.store, tree);
+        Ok(about(tip, self.hint_for(&*self.store, own, state, || self.alike(state, tree))?))
     }
 
-    /// Returns the same for any head of this state with this tree; [`about`] makes it the hint for one head. `alike`
-    /// finds what [`Runner::alike`] does.
-    pub(super) fn hint_for(
+    /// Returns the same for any head of this state with one tree; [`about`] makes it the hint for one head. `own` finds
+    /// the `.aynig` tree in it, and `alike` what [`Runner::alike`] does.
+    pub(super) fn hint_for<S: Reads + ?Sized>(
         &self,
-        tree: ObjectId,
+        trees: &S,
+        own: impl FnOnce() -> Result<Option<ObjectId>, StoreError>,
         state: &StateName,
         alike: impl FnOnce() -> Result<Vec<String>, RunnerError>,
     ) -> Result<Option<Note>, RunnerError> {
-        let path = format!("command/{state}");
+        let role = self.settings.role_filter();
         if let CommandsFrom::Ref(_) = &self.settings.commands_from
-            && let Some(tree) = command_tree::find(&*self.store, tree)?
-            && command_tree::lookup(&*self.store, tree, self.settings.role_filter(), state)?
-                != Lookup::Missing
+            && let Some(tree) = own()?
         {
-            return Ok(Some(Note::NotInRef(path, self.home())));
+            match command_tree::lookup(trees, tree, role, state)? {
+                Lookup::Found(Command { path, .. }) | Lookup::Unusable { path, .. } => {
+                    return Ok(Some(Note::NotInRef(path, self.home())));
+                }
+                Lookup::Missing => {}
+            }
         }
-        if let Some(dir) = &self.repo.main_dir
-            && dir.join(command_tree::FOLDER).join(&path).is_file()
+        if let Some(dir) = self.repo.main_dir.as_ref().map(|dir| dir.join(command_tree::FOLDER))
+            && let Some(path) = command_tree::paths(role, state).find(|path| dir.join(path).is_file())
         {
             return Ok(Some(Note::NotCommitted(path, self.home())));
         }

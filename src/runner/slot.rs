@@ -5,6 +5,7 @@
 //! for an answer keeps its slot, and gives its job back: there is one slot more meanwhile. Implements K14,
 //! K21, K26, K57, K49 (jobs).
 
+use super::attempt::attempt_ref;
 use super::pending::is_asking;
 use super::report::{Note, Report};
 use super::{Progress, Runner, RunnerError, Tip};
@@ -51,6 +52,8 @@ pub enum Abandoned {
     ByItsCommand,
     /// Its runner was killed.
     ByItsRunner,
+    /// Its outcome is kept here, since the remote could not be told (K31).
+    WithItsOutcome,
 }
 
 impl std::fmt::Display for Abandoned {
@@ -58,6 +61,7 @@ impl std::fmt::Display for Abandoned {
         f.write_str(match self {
             Abandoned::ByItsCommand => "its command has ended without an outcome",
             Abandoned::ByItsRunner => "its runner was killed",
+            Abandoned::WithItsOutcome => "its outcome is kept here, as it could not be pushed",
         })
     }
 }
@@ -128,7 +132,12 @@ impl Runner<'_> {
         if numbers.is_empty() {
             // The run gave its slot back, with no process left in it.
             let ran_here = run_ref(run_id).is_some() && self.run_dir(run_id).is_dir();
-            return (ran_here && self.is_dead(run_id)).then_some(Abandoned::ByItsCommand);
+            let kept =
+                || attempt_ref(run_id).is_some_and(|name| matches!(self.scratch.tip(&name), Ok(Some(_))));
+            return (ran_here && self.is_dead(run_id)).then(|| match kept() {
+                true => Abandoned::WithItsOutcome,
+                false => Abandoned::ByItsCommand,
+            });
         }
         let pool = self.pool().ok()?;
         numbers.iter().find_map(|number| {

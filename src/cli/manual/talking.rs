@@ -184,7 +184,7 @@ See also:
 pub const RESUME: &str = "\
 Takes back your own pauses, with --all those of everybody, or the ones of the ids that are named, and asks again for \
 the runs that --stop ended, with the same messages. A branch that has gone on by itself since is left as it is. Where hooks are installed, what waited is \
-started.";
+started; with --remote the next push to it or tick of it does that.";
 
 /// `resume`, sections.
 pub const RESUME_MORE: &str = "\

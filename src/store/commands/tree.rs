@@ -8,11 +8,15 @@ use super::start::Unfit;
 use crate::protocol::id::ObjectId;
 use crate::protocol::name::{BadName, RoleName, StateName};
 use crate::store::{Store, StoreError, TreeEntry};
-use std::collections::BTreeSet;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 /// The folder of a tree that holds everything of this tool's.
 pub(crate) const FOLDER: &str = ".aynig";
 const LINKS_MAX: usize = 8;
+/// How many entries of trees [`ReadOnce`] keeps: what a branch holds is its writers', and there are many branches.
+const KEPT_MAX: usize = 100_000;
 pub(crate) const DEPTH_MAX: usize = 64;
 pub(crate) const TREE: u32 = 0o040000;
 pub(crate) const EXECUTABLE: u32 = 0o100755;
@@ -40,6 +44,56 @@ pub(crate) enum Lookup {
     },
 }
 
+/// Where a lookup reads the trees and the links of `.aynig`: a store, or [`ReadOnce`].
+pub(crate) trait Reads {
+    fn entries_of(&self, tree: ObjectId) -> Result<Rc<[TreeEntry]>, StoreError>;
+    fn link_of(&self, blob: ObjectId) -> Result<Vec<u8>, StoreError>;
+}
+
+impl Reads for dyn Store + '_ {
+    fn entries_of(&self, tree: ObjectId) -> Result<Rc<[TreeEntry]>, StoreError> {
+        Ok(self.read_tree(tree)?.into())
+    }
+
+    fn link_of(&self, blob: ObjectId) -> Result<Vec<u8>, StoreError> {
+        self.read_blob(blob)
+    }
+}
+
+/// A store whose trees are read once, for lookups of many states: each has a tree or two to read, and with the `git`
+/// binary each of these is a process.
+pub(crate) struct ReadOnce<'a> {
+    store: &'a dyn Store,
+    trees: RefCell<HashMap<ObjectId, Rc<[TreeEntry]>>>,
+    kept: Cell<usize>,
+}
+
+impl<'a> ReadOnce<'a> {
+    pub(crate) fn new(store: &'a dyn Store) -> Self {
+        Self { store, trees: RefCell::default(), kept: Cell::default() }
+    }
+}
+
+impl Reads for ReadOnce<'_> {
+    fn entries_of(&self, tree: ObjectId) -> Result<Rc<[TreeEntry]>, StoreError> {
+        if let Some(known) = self.trees.borrow().get(&tree) {
+            return Ok(known.clone());
+        }
+        let read = self.store.entries_of(tree)?;
+        if self.kept.get() > KEPT_MAX {
+            self.trees.borrow_mut().clear();
+            self.kept.set(0);
+        }
+        self.kept.set(self.kept.get() + 1 + read.len());
+        self.trees.borrow_mut().insert(tree, read.clone());
+        Ok(read)
+    }
+
+    fn link_of(&self, blob: ObjectId) -> Result<Vec<u8>, StoreError> {
+        self.store.read_blob(blob)
+    }
+}
+
 /// Returns the `.aynig` tree of a commit's tree; `None` where there is none.
 pub(crate) fn find(store: &dyn Store, tree: ObjectId) -> Result<Option<ObjectId>, StoreError> {
     let entries = store.read_tree(tree)?;
@@ -56,20 +110,13 @@ pub enum RoleUse {
 }
 
 /// Looks up the command of a state, the role's own command first.
-pub(crate) fn lookup(
-    store: &dyn Store,
+pub(crate) fn lookup<S: Reads + ?Sized>(
+    store: &S,
     tree: ObjectId,
     role: Option<(&RoleName, RoleUse)>,
     state: &StateName,
 ) -> Result<Lookup, StoreError> {
-    let mut paths = Vec::new();
-    if let Some((role, _)) = role {
-        paths.push(format!("roles/{role}/command/{state}"));
-    }
-    if !matches!(role, Some((_, RoleUse::Only))) {
-        paths.push(format!("command/{state}"));
-    }
-    for path in paths {
+    for path in paths(role, state) {
         let found = resolve(store, tree, &path)?;
         if found != Lookup::Missing {
             return Ok(found);
@@ -78,7 +125,14 @@ pub(crate) fn lookup(
     Ok(Lookup::Missing)
 }
 
-fn resolve(store: &dyn Store, tree: ObjectId, path: &str) -> Result<Lookup, StoreError> {
+/// Returns where below `.aynig/` the command of a state may be, the place that comes first first.
+pub(crate) fn paths(role: Option<(&RoleName, RoleUse)>, state: &StateName) -> impl Iterator<Item = String> {
+    let own = role.map(|(role, _)| format!("roles/{role}/command/{state}"));
+    let common = !matches!(role, Some((_, RoleUse::Only)));
+    own.into_iter().chain(common.then(|| format!("command/{state}")))
+}
+
+fn resolve<S: Reads + ?Sized>(store: &S, tree: ObjectId, path: &str) -> Result<Lookup, StoreError> {
     let unusable = |why| Ok(Lookup::Unusable { path: path.to_owned(), why });
     let mut at: Vec<Vec<u8>> = path.split('/').map(|s| s.as_bytes().to_vec()).collect();
     for _ in 0..LINKS_MAX {
@@ -91,7 +145,7 @@ fn resolve(store: &dyn Store, tree: ObjectId, path: &str) -> Result<Lookup, Stor
                 return Ok(Lookup::Found(Command { tree, path: path.to_owned(), file: entry.id }));
             }
             SYMLINK => {
-                let target = store.read_blob(entry.id)?;
+                let target = store.link_of(entry.id)?;
                 match follow(&at, depth, &target) {
                     Some(next) => at = next,
                     None => return unusable(Unfit::Leaves),
@@ -109,16 +163,15 @@ fn resolve(store: &dyn Store, tree: ObjectId, path: &str) -> Result<Lookup, Stor
 
 /// Follows a path down as far as it is made of trees. Returns the last entry and how many segments lead to
 /// it; `None` where a segment is missing.
-fn walk(
-    store: &dyn Store,
+fn walk<S: Reads + ?Sized>(
+    store: &S,
     tree: ObjectId,
     path: &[Vec<u8>],
 ) -> Result<Option<(TreeEntry, usize)>, StoreError> {
     let mut tree = tree;
     for (i, name) in path.iter().enumerate() {
-        let Some(entry) = store.read_tree(tree)?.into_iter().find(|e| e.name == *name) else {
-            return Ok(None);
-        };
+        let entries = store.entries_of(tree)?;
+        let Some(entry) = entries.iter().find(|e| e.name == *name).cloned() else { return Ok(None) };
         if entry.mode != TREE || i + 1 == path.len() {
             return Ok(Some((entry, i + 1)));
         }

@@ -7,7 +7,7 @@
 //! names, made in the child's noted life, once the child is dead and the lock is older than 10 s. Where only
 //! children of this tool take locks, the lock is removed at once. Implements K43 (children of ours).
 
-use crate::store::refs::locks::{Owner, age_of, lock_files_below, owner_of};
+use crate::store::refs::locks::{Owner, SHARED, age_of, lock_files_below, owner_of};
 use crate::supervisor::SupervisorError;
 use crate::supervisor::bounded::{Bounded, Finished};
 use nix::errno::Errno;
@@ -38,10 +38,11 @@ pub(crate) struct MayLock {
 
 impl MayLock {
     /// Returns the locks of refs: these files, all locks below these folders, and the locks that refs share.
-    /// On reftable all refs share one lock.
+    /// On reftable all refs share one lock. `packed-refs.new` comes before the lock that Git writes it under, so that
+    /// nobody can have begun another one when it is removed.
     pub(crate) fn refs(common_dir: &Path, places: impl IntoIterator<Item = PathBuf>) -> Self {
-        let shared = ["reftable", "packed-refs.lock", "shallow.lock", "HEAD.lock"];
-        let shared = shared.into_iter().map(|name| common_dir.join(name));
+        let shared = ["reftable"].into_iter().chain(SHARED).chain(["shallow.lock"]);
+        let shared = shared.map(|name| common_dir.join(name));
         let places = places.into_iter().chain(shared).collect();
         Self { common_dir: common_dir.to_owned(), places }
     }
@@ -428,11 +429,11 @@ mod tests {
         noted.forget();
         assert_eq!(notes(), 0);
         let noted = Noted::begin(&may).unwrap();
-        let lock = dir.path().join("packed-refs.lock");
-        fs::write(&lock, "").unwrap();
+        let locks = ["packed-refs.new", "packed-refs.lock"].map(|name| dir.path().join(name));
+        locks.iter().for_each(|lock| fs::write(lock, "").unwrap());
         noted.killed();
         let swept = sweep(dir.path());
-        assert!(swept.removed.is_empty() && lock.exists() && notes() == 1, "{swept:?}");
-        assert_eq!(swept.young, [lock]);
+        assert!(swept.removed.is_empty() && locks.iter().all(|lock| lock.exists()), "{swept:?}");
+        assert_eq!((swept.young, notes()), (locks.to_vec(), 1));
     }
 }

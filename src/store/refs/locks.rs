@@ -28,6 +28,10 @@ use std::time::{Duration, Instant, SystemTime};
 /// How many times longer a process waits for a lock of ours whose owner lives than for one of another tool.
 const OURS_TIMES: u32 = 20;
 
+/// Locks that refs share. `packed-refs.new` is one by its effect: where a killed `git` left it, no other one packs or
+/// deletes a packed ref, and Git removes it never.
+pub(crate) const SHARED: [&str; 3] = ["packed-refs.new", "packed-refs.lock", "HEAD.lock"];
+
 /// A held `<ref>.lock`.
 #[derive(Debug)]
 pub struct RefLock {
@@ -333,8 +337,8 @@ pub struct FoundLock {
     pub stale: bool,
 }
 
-/// Returns every ref lock that exists now, `packed-refs.lock` and `HEAD.lock` included, and our own locks of
-/// indexes and of the configuration.
+/// Returns every ref lock that exists now, the [`SHARED`] ones included, and our own locks of indexes and of the
+/// configuration.
 pub fn list_locks(common_dir: &Path) -> Result<Vec<FoundLock>, StoreError> {
     let twins = twins(common_dir)?;
     let ours: Vec<_> = twins.iter().filter_map(|twin| Some((identity(twin)?, twin))).collect();
@@ -343,7 +347,7 @@ pub fn list_locks(common_dir: &Path) -> Result<Vec<FoundLock>, StoreError> {
     let others = other_locks(common_dir).into_iter();
     paths.extend(others.filter(|path| identity(path).is_some_and(|i| ours.iter().any(|o| o.0 == i))));
     paths.extend(
-        ["packed-refs.lock", "HEAD.lock"].map(|f| common_dir.join(f)).into_iter().filter(|p| p.exists()),
+        SHARED.map(|name| common_dir.join(name)).into_iter().filter(|path| path.symlink_metadata().is_ok()),
     );
     Ok(paths
         .into_iter()

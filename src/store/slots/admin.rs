@@ -71,6 +71,7 @@ impl Slot {
             make(&aside.join("reftable"))?;
             let tables = aside.join("reftable/tables.list");
             std::fs::write(&tables, b"").map_err(io_error("write", &tables))?;
+            repo.share(&tables);
         } else {
             let head = aside.join("HEAD");
             // HEAD names a commit from the first moment, as `git fsck` complains about one that points at
@@ -80,6 +81,7 @@ impl Slot {
         for (name, content) in self.files(repo) {
             let path = aside.join(name);
             std::fs::write(&path, content).map_err(io_error("write", &path))?;
+            repo.share(&path);
         }
         let parent = repo.common_dir.join("worktrees");
         make(&parent)?;

@@ -234,6 +234,13 @@ fn an_outcome_that_the_remote_never_got_is_kept_and_landed_by_retry() {
     let away = net.origin().with_extension("git.away");
     std::fs::rename(away, net.origin()).unwrap();
     assert_eq!(net.states("work"), ["working", "build"]);
+    // Nobody is told to cancel it meanwhile: its outcome would be no branch's.
+    for verb in ["status", "tick"] {
+        let done = a.run(&[verb, "--remote", "origin", "work"]);
+        let said = done.stdout + &done.stderr;
+        let words = ["its outcome is kept here", "git aynig retry --remote origin work"];
+        assert!(words.iter().all(|words| said.contains(words)) && !said.contains("cancel"), "{verb}: {said}");
+    }
     // With the lease over, anybody recovers it; the machine that has the outcome lands it.
     eventually("expiry", || (a.tick(&["--grace", "0", "work"]).code == Some(1)).then_some(()));
     assert_eq!(net.states("work")[0], "stalled");
@@ -513,6 +520,12 @@ fn with_role_only_each_machine_takes_what_its_role_has_commands_for() {
     // The plain command is nobody's where everybody has a role of their own.
     release.tick(&[]).expect(0);
     assert_eq!(net.states("work"), ["plan"]);
+    // It is where it should be, so nothing is said of a working tree or of a commit.
+    let said = release.tick(&["work"]).expect(0);
+    assert!(
+        said.stdout.contains("state 'plan' has no command") && !said.stderr.contains("command/plan"),
+        "{said:?}"
+    );
     author.tick(&["--chain"]).expect(0);
     assert_eq!(net.states("work")[0], "ship");
     release.tick(&[]).expect(0);

@@ -82,6 +82,28 @@ fn another_account_of_the_group_adds_worktrees_and_ticks() {
     eventually("the second account's chain is through", || (life.state("theirs") == "done").then_some(()));
 }
 
+/// K14, K42: the same of what a slot's registration has where refs are in tables.
+#[test]
+fn a_slot_with_tables_of_refs_is_the_groups() {
+    if crate::support::Repo::build().reftable().create().is_none() {
+        return crate::support::skipped("this git knows no reftable");
+    }
+    let kind = crate::support::Repo::build().reftable();
+    let life = Life::of(kind, &[("build", "echo 'SET_STATE {\"state\":\"done\"}'")]);
+    life.git(&["config", "core.sharedRepository", "group"]);
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    let (mut closed, mut seen) = (Vec::new(), 0);
+    all(&life.repo.git_dir().join("worktrees"), &mut |path| {
+        let mode = path.symlink_metadata().unwrap().permissions().mode();
+        seen += 1;
+        if mode & 0o060 != 0o060 {
+            closed.push(format!("{mode:o} {}", path.display()));
+        }
+    });
+    assert!(closed.is_empty() && seen > 5, "{seen}: {closed:?}");
+}
+
 /// K13, K14: a slot that another account registered, as one `sudo git aynig tick` does, is found before a claim.
 #[test]
 fn a_slot_that_another_account_registered_stalls_no_branch() {

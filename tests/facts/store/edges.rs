@@ -339,6 +339,40 @@ fn a_fetch_clears_what_a_killed_child_left() {
     }
 }
 
+/// K43: what Git writes `packed-refs` anew in is no lock by its name, and keeps everyone out as one does.
+#[test]
+fn what_a_killed_child_packed_refs_into_goes_too() {
+    if which::which("strace").is_err() {
+        return crate::support::skipped("strace is not installed");
+    }
+    let net = Net::new(&[]);
+    net.event("gone", "draft", "");
+    net.event("work", "draft", "");
+    let machine = net.machine("a");
+    machine.run(&["status", "--remote", "origin"]).expect(0);
+    machine.git(&["pack-refs", "--all"]);
+    net.git(&["update-ref", "-d", "refs/heads/gone"]);
+    let [new, lock] = ["packed-refs.new", "packed-refs.lock"].map(|name| machine.dir.join(".git").join(name));
+    let mut strace = machine.net.life.repo.command("strace");
+    strace.current_dir(&machine.dir).args(["-qqq", "-f", "-o", "/dev/null", "-P"]).arg(&new);
+    strace.args(["-e", "trace=rename", "-e", "inject=rename:signal=SIGKILL:when=1"]);
+    strace.arg(crate::support::life::BIN).args(["status", "--remote", "origin"]).output().unwrap();
+    assert!(new.exists() && lock.exists(), "the fetch was killed while it packed refs");
+    let said = machine.run(&["doctor"]).stdout;
+    assert!(!said.contains("somebody else"), "{said}");
+    // It waits until what was left is old enough.
+    machine.run(&["status", "--remote", "origin"]).expect(0);
+    assert!(!new.exists() && !lock.exists());
+    assert_eq!(machine.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/remote/origin/gone"]), "");
+    // Another program's is named with what removes it.
+    std::fs::write(&new, "").unwrap();
+    let old = std::time::SystemTime::now() - Duration::from_secs(60);
+    std::fs::File::options().write(true).open(&new).unwrap().set_modified(old).unwrap();
+    let said = machine.run(&["doctor"]).expect(1).stdout;
+    let remove = format!("rm '{}'", new.display());
+    assert!(said.contains("packed-refs.new' is held by somebody else") && said.contains(&remove), "{said}");
+}
+
 /// K11: a ref that is where it should be is not written again.
 #[test]
 fn a_ref_that_is_there_needs_no_lock() {
