@@ -103,8 +103,9 @@ pub fn give(session: &Session, source: &CommandsFrom) -> Result<(), AppError> {
 pub fn revoke(session: &Session) -> Result<(), AppError> {
     // A key may name the repository by its working tree, too.
     let is_its = |entry: &config::Entry| {
-        let place = entry.key.strip_prefix("aynig.").and_then(|rest| rest.strip_suffix(".commandsfrom"));
-        entry.protected && place.is_some_and(|place| session.repo.site.is_only_this(place))
+        let is_for_this = |place| session.repo.site.is_only_this(place);
+        entry.protected
+            && matches!(entry.of_ours(), Some((Some(place), "commandsfrom")) if is_for_this(place))
     };
     let said = config::read(&session.repo)?.into_iter().filter(is_its).map(|entry| entry.key);
     for key in said.chain([key(session)]) {
@@ -137,11 +138,9 @@ pub fn absent<'a>(session: &Session, source: &'a CommandsFrom) -> Result<Option<
 pub fn list(session: &Session) -> Result<Vec<(String, String)>, AppError> {
     let counts = |entry: &config::Entry| entry.protected && !entry.conditional;
     let place = |entry: config::Entry| {
-        let place = match entry.key.strip_prefix("aynig.")? {
-            "commandsfrom" => "*",
-            rest => rest.strip_suffix(".commandsfrom")?,
-        };
-        Some((entry.value.unwrap_or_default(), place.to_owned()))
+        let (place, _) = entry.of_ours().filter(|(_, name)| *name == "commandsfrom")?;
+        let place = place.unwrap_or("*").to_owned();
+        Some((entry.value.unwrap_or_default(), place))
     };
     Ok(config::read(&session.repo)?.into_iter().filter(counts).filter_map(place).collect())
 }

@@ -30,14 +30,14 @@ impl<'a> Uninstall<'a> {
     pub fn look(session: &'a Session) -> Result<Self, AppError> {
         let settings = session.settings(&Flags::here())?;
         let belongings = session.reader(&settings, &Interrupt::never()?)?.belongings()?;
-        let is_ours = |key: &str| {
-            let place = key.strip_prefix("aynig.").and_then(|rest| Some(rest.rsplit_once('.')?.0));
+        let is_for_this = |entry: &config::Entry| {
+            let place = entry.of_ours().and_then(|(place, _)| place);
             place.is_some_and(|place| session.repo.site.is_only_this(place))
         };
         let (mut own, mut global) = (Vec::new(), Vec::new());
         for entry in config::read(&session.repo)? {
             let keys = match entry.protected {
-                true if is_ours(&entry.key) => &mut global,
+                true if is_for_this(&entry) => &mut global,
                 false if entry.key.starts_with("aynig.") => &mut own,
                 true | false => continue,
             };

@@ -30,6 +30,19 @@ pub struct Entry {
     pub(crate) conditional: bool,
 }
 
+impl Entry {
+    /// Returns what a key of ours is made of: the place that it is for, a Git directory or a glob, and its name. `None`
+    /// for a key of another section.
+    pub(crate) fn of_ours(&self) -> Option<(Option<&str>, &str)> {
+        let rest = self.key.strip_prefix("aynig.")?;
+        Some(match rest.rsplit_once('.') {
+            // `provider.<name>` is no place, but names a provider of agents.
+            Some((place, name)) if !place.starts_with("provider.") => (Some(place), name),
+            Some(_) | None => (None, rest),
+        })
+    }
+}
+
 /// The sections that are read.
 const SECTIONS: &[&str] = &["aynig", "user", "commit"];
 

@@ -170,13 +170,7 @@ impl Site {
     pub(crate) fn narrow(&self, all: &[Entry]) -> Narrowed {
         let mut narrowed = Narrowed::default();
         for entry in all {
-            let Some(rest) = entry.key.strip_prefix("aynig.") else { continue };
-            let (place, short) = match rest.rsplit_once('.') {
-                // `provider.<name>` is no place, but names a provider of agents.
-                Some((provider, _)) if provider.starts_with("provider.") => (None, rest),
-                Some((place, short)) => (Some(place), short),
-                None => (None, rest),
-            };
+            let Some((place, short)) = entry.of_ours() else { continue };
             let short = short.to_ascii_lowercase();
             let is_named = place.is_none_or(|place| self.is_named_by(place));
             if !is_named && !place.is_some_and(|place| self.is_led_to_by(place)) {
@@ -207,15 +201,13 @@ pub(crate) fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> boo
         return false;
     }
     let site = Site::find(Some(git_dir), git_dir, git_dir);
-    let mut said = all.iter().filter(|entry| entry.protected && !entry.conditional).filter(|entry| {
-        let rest = entry.key.strip_prefix("aynig.").unwrap_or_default();
-        match rest.rsplit_once('.') {
-            Some((place, short)) => {
-                let names_it = plainly || !place.contains(['*', '?', '[', '\\']);
-                short == "commandsfrom" && names_it && site.is_named_by(place)
-            }
-            None => plainly && rest == "commandsfrom",
+    let counts = all.iter().filter(|entry| entry.protected && !entry.conditional);
+    let mut said = counts.filter(|entry| match entry.of_ours() {
+        Some((Some(place), "commandsfrom")) => {
+            (plainly || !place.contains(['*', '?', '[', '\\'])) && site.is_named_by(place)
         }
+        Some((None, "commandsfrom")) => plainly,
+        Some(_) | None => false,
     });
     said.next_back()
         .and_then(|entry| entry.value.as_deref())
@@ -226,9 +218,7 @@ pub(crate) fn is_trusted_at(all: &[Entry], git_dir: &Path, plainly: bool) -> boo
 /// repositories that this configuration names.
 pub(crate) fn given_to_commands(all: &[Entry]) -> Vec<PathBuf> {
     let counts = |entry: &&Entry| {
-        let rest = entry.key.strip_prefix("aynig.").unwrap_or_default();
-        let short = rest.rsplit_once('.').map_or(rest, |(_, short)| short);
-        entry.protected && short.eq_ignore_ascii_case("sandboxwrite")
+        entry.protected && entry.of_ours().is_some_and(|(_, name)| name.eq_ignore_ascii_case("sandboxwrite"))
     };
     let values = all.iter().filter(counts).filter_map(|entry| entry.value.as_deref());
     let resolved = |dir: PathBuf| std::fs::canonicalize(&dir).unwrap_or(dir);
