@@ -211,6 +211,8 @@ const BLINKS: u32 = 20;
 const BLINK: Duration = Duration::from_micros(50);
 /// How long output of a dead helper is waited for while another process holds the pipe.
 const DRAIN: Duration = Duration::from_millis(500);
+/// How many pieces of it are read after that.
+const LATE_PIECES: u32 = 64;
 
 #[derive(Default)]
 struct Capture {
@@ -282,14 +284,19 @@ impl<'a> Running<'a> {
         let mut status = None;
         let mut drained_at = None;
         let mut blinks = BLINKS;
+        // What a dead helper left is read even where this process was kept from running until the time for that was
+        // over; a process that holds the pipe and goes on writing is not listened to for ever.
+        let (mut moved, mut late) = (true, 0);
         loop {
             let quiet = self.outputs.iter().all(|output| output.pipe.is_none());
             if status.is_none() {
                 status = self.child.try_wait().map_err(SupervisorError::system("wait for helper"))?;
                 drained_at = status.map(|_| Instant::now() + DRAIN);
             }
+            let is_late = drained_at.is_some_and(|at| at <= Instant::now());
+            late += u32::from(is_late);
             if let Some(status) = status
-                && (quiet || drained_at.is_some_and(|at| at <= Instant::now()))
+                && (quiet || is_late && (!moved || late > LATE_PIECES))
             {
                 return Ok(status);
             }
@@ -305,7 +312,7 @@ impl<'a> Running<'a> {
                 Some(at) => at,
                 None => self.next_duty(Instant::now() + look),
             };
-            let moved = self.poll_once(next, status.is_some())?;
+            moved = self.poll_once(next, status.is_some())?;
             // Output shows that the helper lives; silence may mean that it has ended.
             look = if moved { FIRST_LOOK } else { (look * 2).min(LATER_LOOK) };
         }

@@ -1,6 +1,6 @@
 //! What a command prints: kept byte for byte, scanned to the end, in bounded memory.
 
-use crate::rig::{Rig, hear, next, run};
+use crate::rig::{GUARDIAN, Rig, hear, next, run};
 use aynig::supervisor::{Ending, Event, Supervised};
 use std::fs;
 use std::time::Duration;
@@ -186,6 +186,25 @@ fn a_grandchild_that_holds_stdout_delays_by_half_a_second_at_most() {
     assert_eq!((report.ending, report.leaked), (Some(Ending::Exited(0)), true));
     assert_eq!(report.lines, ["SET 1"]);
     assert!(report.took >= Duration::from_millis(490), "{:?}", report.took);
+}
+
+/// K16, K21: a guardian that is kept from running does not take what it has not read yet for another process's.
+#[test]
+fn a_guardian_that_is_late_still_sees_how_the_output_ends() {
+    if which::which("strace").is_err() {
+        return eprintln!("skipped: strace is not installed");
+    }
+    let rig = Rig::new();
+    // The command ends while its first line is read, and half a second is over before its death is seen to.
+    let slow =
+        "-e trace=read,wait4 -e inject=read:delay_exit=100000 -e inject=wait4:delay_exit=700000:when=2";
+    let text = format!("#!/bin/sh\nexec strace -D -qqq -o /dev/null {slow} '{GUARDIAN}' \"$@\"\n");
+    let mut spec = rig.spec("echo SET 1; sleep 0.02; echo SET 2");
+    spec.guardian = rig.write_program("guardian", "755", &text);
+    let report = run(&spec);
+    assert_eq!((report.ending, report.leaked), (Some(Ending::Exited(0)), false));
+    assert_eq!(report.lines, ["SET 1", "SET 2"]);
+    assert!(report.took >= Duration::from_millis(700), "it was late: {:?}", report.took);
 }
 
 #[test]

@@ -175,6 +175,8 @@ impl<'a> Run<'a> {
         if let Phase::Draining { until } = self.phase
             && (self.streams.iter().all(|s| s.open_pipe().is_none()) || until <= now && !self.outbox.full())
         {
+            // Where the guardian itself was kept from running meanwhile, it has not seen yet how the output ends.
+            self.pump_what_is_there();
             self.decide();
         }
         if self.printed.is_some() && self.next_progress <= now {
@@ -353,6 +355,18 @@ impl<'a> Run<'a> {
         true
     }
 
+    /// Reads what dead processes left in the pipes. This is bounded, as a process outside of the run may have been
+    /// handed a pipe and go on writing.
+    fn pump_what_is_there(&mut self) {
+        for index in [STDOUT, STDERR] {
+            for _ in 0..64 {
+                if !self.pump(index) {
+                    break;
+                }
+            }
+        }
+    }
+
     fn tell_log_failure(&mut self, index: usize, failure: Option<io::Error>) {
         if let Some(error) = failure {
             let errno = errno_of(&error) as i32;
@@ -387,14 +401,8 @@ impl<'a> Run<'a> {
     /// Ends the guardian's work once no process of the run lives: completes the logs, releases the hold, and
     /// only then reports `Done`.
     fn finish(mut self) {
+        self.pump_what_is_there();
         for index in [STDOUT, STDERR] {
-            // Reads what the dead processes left in the pipe. This is bounded, as a process outside of the
-            // run may have been handed the pipe and go on writing.
-            for _ in 0..64 {
-                if !self.pump(index) {
-                    break;
-                }
-            }
             let failure = self.streams[index].finish().err();
             self.tell_log_failure(index, failure);
         }
