@@ -337,7 +337,7 @@ pub struct FoundLock {
     pub stale: bool,
 }
 
-/// Returns every ref lock that exists now, the [`SHARED`] ones included, and our own locks of indexes and of the
+/// Returns every ref lock that exists now, those that refs share included, and our own locks of indexes and of the
 /// configuration.
 pub fn list_locks(common_dir: &Path) -> Result<Vec<FoundLock>, StoreError> {
     let twins = twins(common_dir)?;
