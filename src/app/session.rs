@@ -11,7 +11,8 @@ use crate::store::protected::leads_to;
 use crate::store::repository::Repository;
 use crate::store::{RefName, config};
 use crate::supervisor::interrupt::Interrupt;
-use std::ffi::OsStr;
+use std::cell::OnceCell;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,6 +55,10 @@ impl Mandate for Session {
             Ok(config)
         };
         now().is_ok_and(|now| now.policy(self.is_chain) == self.config.policy(self.is_chain))
+    }
+
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        self.config.environment(self.short_environment)
     }
 }
 
@@ -200,7 +205,7 @@ impl Session {
                 Some(remote) => self.repo.open_remote(remote, self.repo.durable)?,
                 None => self.repo.open_store(self.repo.durable)?,
             },
-            scratch: self.repo.open_scratch()?,
+            scratch: OnceCell::new(),
             settings,
             runner_id,
             clock: &CLOCK,
@@ -208,7 +213,7 @@ impl Session {
             observer,
             mandate: self,
             program,
-            environment: self.config.environment(self.short_environment),
+            environment: OnceCell::new(),
         })
     }
 

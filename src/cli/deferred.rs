@@ -69,9 +69,9 @@ pub(super) fn called_often(argv: &[OsString]) -> Option<Cli> {
 fn alone<T: Args>(typed: &[OsString], verb: fn(Deferred<T>) -> Verb) -> Option<Cli> {
     // The process ends soon: dropping the definition would only cost time.
     let mut command = ManuallyDrop::new(T::augment_args(Anywhere::augment_args(Command::new("git-aynig"))));
-    let matches = command.try_get_matches_from_mut(typed).ok()?;
-    let anywhere = Anywhere::from_arg_matches(&matches).ok()?;
-    Some(Cli { anywhere, verb: verb(Deferred(T::from_arg_matches(&matches).ok()?)) })
+    let mut matches = ManuallyDrop::new(command.try_get_matches_from_mut(typed).ok()?);
+    let anywhere = Anywhere::from_arg_matches_mut(&mut matches).ok()?;
+    Some(Cli { anywhere, verb: verb(Deferred(T::from_arg_matches_mut(&mut matches).ok()?)) })
 }
 
 #[cfg(test)]

@@ -185,7 +185,7 @@ impl<'a> Speaker<'a> {
     ) -> Self {
         said.lock().unwrap_or_else(PoisonError::into_inner).begin();
         // Where several commands may print at once, each line says which branch it is of.
-        let several = selection.named.len() != 1 && settings.jobs.get() > 1;
+        let several = settings.tee && selection.named.len() != 1 && settings.jobs.get() > 1;
         Self {
             display: Display::new(global.quiet || json, settings.tee).several(several),
             selection: selection.clone(),

@@ -129,7 +129,7 @@ impl ActiveRun<'_> {
     fn committed_state(&self) -> Option<(Dialect, StateName)> {
         let runner = self.runner;
         let head = self.slot.head(runner.repo).ok().filter(|head| *head != self.claim.first)?;
-        let event = Tip::from(runner.scratch.read_commit(head).ok()?).event?;
+        let event = Tip::from(runner.scratch().ok()?.read_commit(head).ok()?).event?;
         let state = event.state_name().filter(|state| !state.is_working())?.clone();
         Some((event.dialect, state))
     }

@@ -122,7 +122,7 @@ impl Runner<'_> {
             let message = self.render(&Message::new("aynig: interim merge", "", Vec::new()))?;
             let (parents, signature) = (vec![interim.id, last], self.signature());
             interim.id =
-                self.scratch.write_commit(&NewCommit { tree: interim.tree, parents, signature, message })?;
+                self.scratch()?.write_commit(&NewCommit { tree: interim.tree, parents, signature, message })?;
         }
         let tree = match self.repo.git.join_commits(interim.id, work, self.merge_patience())? {
             Joined::Tree(tree) => tree,

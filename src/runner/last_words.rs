@@ -92,7 +92,7 @@ impl Runner<'_> {
     /// Returns the secrets of the environment, which must not travel with a commit.
     pub(super) fn secrets(&self) -> Secrets {
         Secrets::of(
-            self.environment.iter().map(|(name, value)| {
+            self.environment().iter().map(|(name, value)| {
                 (name.to_string_lossy().into_owned(), value.as_encoded_bytes().to_vec())
             }),
         )

@@ -69,6 +69,7 @@ use crate::supervisor::SupervisorError;
 use crate::supervisor::interrupt::Interrupt;
 use clock::Clock;
 use settings::Settings;
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 pub(crate) use visit::Left;
@@ -131,9 +132,8 @@ pub struct Runner<'a> {
     pub repo: &'a Repository,
     /// The refs and objects that the tick works on, the repository's or a remote's, as durable as configured.
     pub store: Box<dyn Store>,
-    /// The repository's own refs and objects, written without syncing where that endangers no other ref: for
-    /// refs that only protect objects while a run lives.
-    pub scratch: Box<dyn Store>,
+    /// What [`Runner::scratch`] returns, once it was asked for.
+    pub scratch: OnceCell<Box<dyn Store>>,
     /// The configuration.
     pub settings: &'a Settings,
     /// This runner's id, `<host>-<random>`.
@@ -148,8 +148,8 @@ pub struct Runner<'a> {
     pub mandate: &'a dyn Mandate,
     /// The `git-aynig` binary, which is also the guardian.
     pub program: PathBuf,
-    /// The environment that commands inherit, already reduced to what `aynig.passEnv` lets through.
-    pub environment: Vec<(OsString, OsString)>,
+    /// What [`Runner::environment`] returns, once it was asked for.
+    pub environment: OnceCell<Vec<(OsString, OsString)>>,
 }
 
 /// An error that ends the tick of one branch. A lost race is not one of these.
@@ -235,6 +235,9 @@ pub trait Mandate: Sync {
     /// True where the configuration is unchanged. The runner asks before each claim. A configuration that
     /// can't be read counts as changed.
     fn holds(&self) -> bool;
+
+    /// Returns the environment that commands inherit, already reduced to what `aynig.passEnv` lets through.
+    fn environment(&self) -> Vec<(OsString, OsString)>;
 }
 
 /// The newest commit of a branch, read once.
@@ -277,6 +280,21 @@ pub(crate) fn io(what: &'static str, path: &std::path::Path) -> impl FnOnce(std:
 }
 
 impl Runner<'_> {
+    /// Returns the repository's own refs and objects, written without syncing where that endangers no other ref:
+    /// for refs that only protect objects while a run lives. They are opened when they are first needed.
+    pub fn scratch(&self) -> Result<&dyn Store, StoreError> {
+        if let Some(open) = self.scratch.get() {
+            return Ok(&**open);
+        }
+        let opened = self.repo.open_scratch()?;
+        Ok(&**self.scratch.get_or_init(|| opened))
+    }
+
+    /// Returns the environment that commands inherit. A tick that looks for no command needs none.
+    pub(crate) fn environment(&self) -> &[(OsString, OsString)] {
+        self.environment.get_or_init(|| self.mandate.environment())
+    }
+
     /// Reads a branch's head as it was last fetched; `None` where the branch does not exist. That is enough
     /// before a swap, which names the head that it expects, so a remote need not be asked once more.
     pub fn read_tip(&self, branch: &RefName) -> Result<Option<Tip>, StoreError> {
@@ -309,7 +327,7 @@ impl Runner<'_> {
         let runner = Runner {
             repo: self.repo,
             store,
-            scratch: self.repo.open_scratch()?,
+            scratch: OnceCell::new(),
             settings: &settings,
             runner_id: self.runner_id.clone(),
             clock: self.clock,
@@ -317,7 +335,7 @@ impl Runner<'_> {
             observer: self.observer,
             mandate: self.mandate,
             program: self.program.clone(),
-            environment: self.environment.clone(),
+            environment: OnceCell::new(),
         };
         work(&runner)
     }

@@ -87,8 +87,8 @@ impl Runner<'_> {
     /// Points the run's own ref at its lease, so that no `gc` removes that. Best effort, because the branch
     /// holds the lease too.
     pub(super) fn follow(&self, run_id: &str, lease: ObjectId) {
-        if let Some(name) = run_ref(run_id) {
-            let _ = swap::put_ref(&*self.scratch, &name, lease, &self.signature(), "");
+        if let (Some(name), Ok(scratch)) = (run_ref(run_id), self.scratch()) {
+            let _ = swap::put_ref(scratch, &name, lease, &self.signature(), "");
         }
     }
 
@@ -96,10 +96,11 @@ impl Runner<'_> {
     /// elsewhere is another run's, or is left to `gc`.
     pub(super) fn unfollow(&self, run_id: &str, leases: &[ObjectId]) {
         if let Some(name) = run_ref(run_id)
-            && let Ok(Some(at)) = self.scratch.tip(&name)
+            && let Ok(scratch) = self.scratch()
+            && let Ok(Some(at)) = scratch.tip(&name)
             && leases.contains(&at)
         {
-            let _ = swap::delete_ref(&*self.scratch, &name, at, &self.signature());
+            let _ = swap::delete_ref(scratch, &name, at, &self.signature());
         }
     }
 
@@ -107,7 +108,7 @@ impl Runner<'_> {
     /// known. `first`: the run's first lease.
     pub(super) fn unfollow_from(&self, run_id: &str, first: ObjectId) -> Result<(), RunnerError> {
         let Some(name) = run_ref(run_id) else { return Ok(()) };
-        if let Some(at) = self.scratch.tip(&name)?
+        if let Some(at) = self.scratch()?.tip(&name)?
             && Tip::from(self.store.read_commit(at)?).event.as_ref().and_then(Event::run_id) == Some(run_id)
             && self.descends(first, at)?
         {

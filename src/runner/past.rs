@@ -147,7 +147,7 @@ impl Reading<'_> {
     fn past(&self, run_id: Option<String>, trigger: ObjectId, work: Work) -> Result<Past, StoreError> {
         let name = run_id.as_deref().and_then(left_out_ref);
         let left_out = match name {
-            Some(name) => self.runner.scratch.tip(&name)?.map(|_| name),
+            Some(name) => self.runner.scratch()?.tip(&name)?.map(|_| name),
             None => None,
         };
         Ok(Past { run_id, trigger, work, left_out })

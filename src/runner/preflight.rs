@@ -115,7 +115,7 @@ impl Runner<'_> {
     /// such a ref would leave no room for.
     fn none_is_a_ref(&self, names: impl IntoIterator<Item = (RefName, RefName)>) -> Result<(), RunnerError> {
         for (other, name) in names {
-            match self.scratch.tip(&other) {
+            match self.scratch()?.tip(&other) {
                 Ok(None) => {}
                 Ok(Some(_)) => return Err(StoreError::NameConflict { name, other }.into()),
                 // No other ref is meant here, so what it points to mends nothing.

@@ -100,7 +100,7 @@ impl Runner<'_> {
     /// is this repository's, because a pusher must not choose whose commands are trusted (K33).
     pub fn commands_tip(&self, name: &RefName) -> Result<Option<ObjectId>, RunnerError> {
         let tip =
-            if self.settings.commands_here { self.scratch.tip(name) } else { self.store.known_tip(name) };
+            if self.settings.commands_here { self.scratch()?.tip(name) } else { self.store.known_tip(name) };
         Ok(tip?)
     }
 
@@ -138,7 +138,7 @@ impl Runner<'_> {
 
     /// Returns the `PATH` in which programs are looked for.
     fn search_path(&self) -> Option<&OsStr> {
-        self.environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| &**value)
+        self.environment().iter().find(|(name, _)| name == "PATH").map(|(_, value)| &**value)
     }
 
     /// Returns the verdict about a head whose state has a command that can't be started.

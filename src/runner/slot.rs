@@ -133,7 +133,7 @@ impl Runner<'_> {
             // The run gave its slot back, with no process left in it.
             let ran_here = run_ref(run_id).is_some() && self.run_dir(run_id).is_dir();
             let kept =
-                || attempt_ref(run_id).is_some_and(|name| matches!(self.scratch.tip(&name), Ok(Some(_))));
+                || attempt_ref(run_id).is_some_and(|name| matches!(self.scratch().and_then(|own| own.tip(&name)), Ok(Some(_))));
             return (ran_here && self.is_dead(run_id)).then(|| match kept() {
                 true => Abandoned::WithItsOutcome,
                 false => Abandoned::ByItsCommand,

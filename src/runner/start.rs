@@ -94,7 +94,7 @@ impl ActiveRun<'_> {
     /// Returns the variables that the runner sets, and those of its own environment that it lets through.
     fn own_environment(&self, sandbox: &Sandbox) -> BTreeMap<OsString, OsString> {
         let settings = self.runner.settings;
-        let mut all: BTreeMap<OsString, OsString> = self.runner.environment.iter().cloned().collect();
+        let mut all: BTreeMap<OsString, OsString> = self.runner.environment().iter().cloned().collect();
         let run = &self.claim.run;
         let level = settings.log_level_flag.as_deref().unwrap_or(&settings.log_level);
         let role = settings.role.as_ref().map_or("", |r| r.as_str()).to_owned();

@@ -6,7 +6,7 @@
 
 use crate::protocol::flow::Claim;
 use crate::protocol::id::ObjectId;
-use crate::store::backends::gix_store::{Backend, GixStore, Options, backend_for, git_store};
+use crate::store::backends::gix_store::{Backend, GixStore, Options, backend_for, git_store, keep_delta_bases};
 use crate::store::config::protected::{DOT_GIT_MAX, Site, standing_in};
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::Git;
@@ -20,7 +20,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many commits of flows are kept with what they say of branches.
 const CLAIMS_MAX: usize = 256;
@@ -53,7 +53,9 @@ pub struct Repository {
     news: Mutex<HashMap<String, Arc<News>>>,
     /// What commits of flows say of branches, kept because every step of a branch needs it.
     claims: Mutex<HashMap<(RefName, ObjectId), Arc<Claim>>>,
-    gix: gix::ThreadSafeRepository,
+    /// The repository as gix opened it, for what it says of itself. Another handle on its objects costs as much as
+    /// reading a configuration file does, so that none is made for that.
+    gix: Mutex<gix::Repository>,
 }
 
 /// Why there is no repository to work on.
@@ -175,7 +177,7 @@ impl Repository {
             shared,
             news: Mutex::default(),
             claims: Mutex::default(),
-            gix: gix.into_sync(),
+            gix: Mutex::new(gix),
         }
     }
 
@@ -183,15 +185,17 @@ impl Repository {
     /// search could have another result. The result is for its configuration alone: packs are not looked for,
     /// so that no object is found in one.
     pub(crate) fn again(&self, from: &Path, git_dir: Option<&Path>) -> Result<Self, OpenError> {
-        let gix = self.gix.to_thread_local();
         let trusted = |trust| trust == gix::sec::Trust::Full;
         let full = |path: &Path| gix::sec::Trust::from_path_ownership(path).is_ok_and(trusted);
         let plain = |gix: &gix::Repository| trusted(gix.git_dir_trust()) && gix.workdir().is_some_and(full);
-        let owned = plain(&gix) && full(&self.git_dir) && full(&self.common_dir);
-        let opened = (owned && gix.git_dir().is_absolute()).then(|| {
+        let (owned, dir) = {
+            let gix = self.as_opened();
+            (plain(&gix) && full(&self.git_dir) && full(&self.common_dir), gix.git_dir().to_owned())
+        };
+        let opened = (owned && dir.is_absolute()).then(|| {
             let none = gix::odb::store::init::Slots::Given(0);
             let options = options().object_store_slots(none).open_path_as_is(true);
-            gix::ThreadSafeRepository::open_opts(gix.git_dir(), options).ok()
+            gix::ThreadSafeRepository::open_opts(dir, options).ok()
         });
         let now = opened.flatten().map(|gix| gix.to_thread_local()).filter(plain);
         match now.map(|gix| (backend_for(&gix), gix)) {
@@ -285,21 +289,20 @@ impl Repository {
 
     /// True where the configuration has a remote of this name, which must not begin with `-`.
     pub(crate) fn has_remote(&self, name: &str) -> bool {
-        let known = self.gix().remote_names().iter().any(|n| **n == *name.as_bytes());
+        let known = self.as_opened().remote_names().iter().any(|n| **n == *name.as_bytes());
         known && !name.starts_with('-')
     }
 
     /// Returns the names of the configured remotes, except those that are not UTF-8 or begin with `-`.
     pub(crate) fn remotes(&self) -> Vec<String> {
-        let gix = self.gix();
-        let names = gix.remote_names();
+        let names = self.as_opened().remote_names();
         let text = names.iter().filter_map(|name| std::str::from_utf8(name).ok());
         text.filter(|name| !name.starts_with('-')).map(str::to_owned).collect()
     }
 
     /// Returns the path on this machine that a push to this remote goes to; `None` where it goes elsewhere.
     pub(crate) fn push_path(&self, remote: &str) -> Option<PathBuf> {
-        let gix = self.gix();
+        let gix = self.as_opened();
         let found = gix.find_remote(remote).ok();
         let url = found.as_ref().and_then(|remote| remote.url(gix::remote::Direction::Push));
         let path = url.filter(|url| url.scheme == gix::url::Scheme::File).map(|url| url.path.clone());
@@ -328,11 +331,18 @@ impl Repository {
         crate::store::backends::gix_store::from_gix(&id)
     }
 
+    /// Returns the repository as gix opened it, for its configuration; no other thread has it meanwhile, and this
+    /// one must not ask for it again before it has given it back.
+    pub(super) fn as_opened(&self) -> MutexGuard<'_, gix::Repository> {
+        self.gix.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the repository as gix sees it, for this thread. Objects are what was hashed, not
     /// what `refs/replace` shows.
     pub(super) fn gix(&self) -> gix::Repository {
-        let mut repo = self.gix.to_thread_local();
+        let mut repo = self.as_opened().clone();
         repo.objects.ignore_replacements = true;
+        keep_delta_bases(&mut repo.objects);
         repo
     }
 
@@ -356,9 +366,8 @@ impl Repository {
 
     /// True where the working tree that this process is in may have configuration of its own.
     pub(super) fn has_own_settings(&self) -> bool {
-        let config = self.gix.to_thread_local();
-        let config = config.config_snapshot();
-        config.boolean("extensions.worktreeConfig").unwrap_or(false)
+        let said = self.as_opened().config_snapshot().boolean("extensions.worktreeConfig");
+        said.unwrap_or(false)
             && self.git_dir.join("config.worktree").symlink_metadata().is_ok()
     }
 
@@ -393,8 +402,7 @@ fn options() -> gix::open::Options {
     if std::env::var_os("HOME").is_none() {
         permissions.env.home = gix::sec::Permission::Deny;
     }
-    let overrides = ["core.deltaBaseCacheLimit=96m"];
-    gix::open::Options::default().permissions(permissions).config_overrides(overrides)
+    gix::open::Options::default().permissions(permissions)
 }
 
 /// Returns the main working tree, where Git would look for it: `core.worktree` counts. No decision

@@ -208,7 +208,7 @@ impl Runner<'_> {
     fn pick(&self, tree: ObjectId, parent: ObjectId, commit: ObjectId) -> Result<Joined, RunnerError> {
         let message = self.render(&Message::new("aynig: interim commit", "", Vec::new()))?;
         let interim = NewCommit { tree, parents: vec![parent], signature: self.signature(), message };
-        let onto = self.scratch.write_commit(&interim)?;
+        let onto = self.scratch()?.write_commit(&interim)?;
         Ok(self.repo.git.join_commits(onto, commit, self.merge_patience())?)
     }
 

@@ -9,7 +9,7 @@
 //! database of its own: where two threads use a cold one, gix may report to one of them that an object is missing.
 //! What that thread can't read is read again by the first, whose word counts.
 
-use super::gix_store::{DELTA_BASES, read_raw};
+use super::gix_store::{keep_delta_bases, read_raw};
 use crate::protocol::id::ObjectId;
 use crate::store::{Commit, StoreError, commit};
 use gix::objs::Kind;
@@ -119,7 +119,7 @@ pub(super) fn open_again(
     };
     // No replacements are given: an id stands for the content that was hashed.
     let mut objects = gix::odb::at_opts(objects_dir, hash, [], options)?;
-    objects.set_pack_cache(|| Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(DELTA_BASES)));
+    keep_delta_bases(&mut objects);
     Ok(objects)
 }
 

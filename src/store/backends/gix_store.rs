@@ -114,9 +114,16 @@ pub(crate) fn git_store(
 /// Opens with gix, refusing a repository of another owner as Git does.
 pub(crate) fn open_repo(git_dir: &Path, options: &Options) -> Result<gix::Repository, StoreError> {
     let base = if options.isolated { gix::open::Options::isolated() } else { gix::open::Options::default() };
-    let delta_bases = format!("core.deltaBaseCacheLimit={DELTA_BASES}");
-    let with = base.bail_if_untrusted(true).config_overrides([delta_bases]);
-    gix::open_opts(git_dir, with).map_err(gix_error("open the repository"))
+    let opened = gix::open_opts(git_dir, base.bail_if_untrusted(true));
+    let mut repo = opened.map_err(gix_error("open the repository"))?;
+    keep_delta_bases(&mut repo.objects);
+    Ok(repo)
+}
+
+/// Has a handle on objects keep what others are deltas of, as far as Git does, whatever the configuration says. An
+/// override of the configuration would say the same, at the price of reading a file of it.
+pub(crate) fn keep_delta_bases(objects: &mut gix::odb::Handle) {
+    objects.set_pack_cache(|| Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(DELTA_BASES)));
 }
 
 /// A repository with the files backend, served in process.

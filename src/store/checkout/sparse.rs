@@ -27,7 +27,7 @@ pub(crate) fn leaves_out(repo: &Repository, folder: &str) -> bool {
 /// True where the configuration of the main working tree turns on a sparse checkout in cone mode, whichever
 /// working tree this process is in.
 fn is_cone(repo: &Repository) -> bool {
-    let gix = repo.gix();
+    let gix = repo.as_opened();
     let config = gix.config_snapshot();
     let config = config.plumbing();
     let own = config.boolean("extensions.worktreeConfig").is_ok_and(|said| said == Some(true));

@@ -51,7 +51,15 @@ pub(crate) fn read(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
     if std::env::var_os("GIT_CONFIG_PARAMETERS").is_some() || other_system_file(repo).is_some() {
         return read_by_git(repo);
     }
-    let gix = repo.gix();
+    match in_process(repo)? {
+        Some(entries) => Ok(entries),
+        None => read_by_git(repo),
+    }
+}
+
+/// Reads what gix reads; `None` where the repository decides which files of the account's count.
+fn in_process(repo: &Repository) -> Result<Option<Vec<Entry>>, StoreError> {
+    let gix = repo.as_opened();
     let snapshot = gix.config_snapshot();
     let mut entries = Vec::new();
     for section in snapshot.plumbing().sections() {
@@ -63,7 +71,7 @@ pub(crate) fn read(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
         };
         let place = section.header().subsection_name();
         if protected && name == "includeif" && place.is_some_and(|condition| is_repositorys(condition)) {
-            return read_by_git(repo);
+            return Ok(None);
         }
         if !SECTIONS.contains(&name.as_str()) {
             continue;
@@ -83,7 +91,7 @@ pub(crate) fn read(repo: &Repository) -> Result<Vec<Entry>, StoreError> {
             entries.extend(entry(repo, &key, value.as_deref(), protected, false)?);
         }
     }
-    Ok(entries)
+    Ok(Some(entries))
 }
 
 /// True for the condition of an `includeIf` that is about anything but where the Git directory is.

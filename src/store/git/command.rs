@@ -32,7 +32,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone)]
 pub struct Git {
     program: PathBuf,
-    env: Vec<(OsString, OsString)>,
+    /// Shared by all copies: each store has one.
+    env: Arc<[(OsString, OsString)]>,
     force_stop: ForceStop,
     /// Set where the repository is not trusted, so that children start nothing that its configuration names.
     confined: Option<Arc<Confined>>,
@@ -94,7 +95,7 @@ impl Git {
         let mut env: Vec<_> = all.into_iter().filter(|(name, _)| is_passed_on(name)).collect();
         // A `git` that was found by `GIT_EXEC_PATH` may need the variable to find its own parts.
         env.extend(exec_path.map(|folder| (OsString::from("GIT_EXEC_PATH"), folder.into_os_string())));
-        Ok(Self { program, env, force_stop: ForceStop::default(), confined: None })
+        Ok(Self { program, env: env.into(), force_stop: ForceStop::default(), confined: None })
     }
 
     /// Finds `git` in the environment of this process.
