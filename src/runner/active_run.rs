@@ -1,7 +1,7 @@
 //! A run that is under way: the branch that it holds, its slot, its logs, and what is known of its command.
 //!
 //! `tick` makes one from a claim and a slot and moves it through the rest of the contract's steps:
-//! [`ActiveRun::run`] (`supervise`), [`ActiveRun::check_head`] (`head`), [`ActiveRun::swap`] (`complete`).
+//! [`ActiveRun::run`] (`run`), [`ActiveRun::check_head`] (`head`), [`ActiveRun::swap`] (`complete`).
 //! Filling the slot is part of the run: it has a time limit, the lease is renewed meanwhile, and it is
 //! stopped when the run is no longer wanted. Implements K14, K17, K18.
 
@@ -63,6 +63,8 @@ pub(super) struct ActiveRun<'a> {
     pub passed_over: Option<(ObjectId, ObjectId)>,
     /// How many verbs the command has handed over to the runner.
     pub handed: usize,
+    /// The target that has what this run checked, and the commit that landed there.
+    pub landed: Option<(RefName, ObjectId)>,
     /// The lock that tells other processes that a runner is at work on this run.
     alive: Option<Flock<File>>,
 }
@@ -101,6 +103,7 @@ impl<'a> ActiveRun<'a> {
             interrupted: None,
             passed_over: None,
             handed: 0,
+            landed: None,
             alive: None,
         }
     }
@@ -212,11 +215,6 @@ enum Filling {
 }
 
 impl Runner<'_> {
-    /// Returns the private folder of a run.
-    pub fn run_dir(&self, run_id: &str) -> PathBuf {
-        self.repo.aynig_dir().join("runs").join(run_id)
-    }
-
     /// Waits for a slot to be filled, and renews the lease meanwhile. A signal, the time limit, and a lease
     /// that is lost or can't be renewed end the wait.
     fn wait_filled(

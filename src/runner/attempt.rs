@@ -7,7 +7,8 @@
 
 use super::active_run::ActiveRun;
 use super::head::{Step, step};
-use super::lease::is_written;
+use super::is_written;
+use super::named::{LEFT_OUT, attempt_ref};
 use super::report::{Note, Report};
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::dialect::Writer;
@@ -21,21 +22,6 @@ use std::collections::{HashSet, VecDeque};
 
 /// Most commits that are read from an attempt down to its run's lease.
 const COMMITS: usize = 1000;
-
-/// Returns the ref that keeps a run's work; `None` where the id makes no name of a ref of the runner's own.
-pub(crate) fn attempt_ref(run_id: &str) -> Option<RefName> {
-    let name = RefName::new(format!("refs/aynig/attempts/{run_id}"));
-    name.is_own().then_some(name)
-}
-
-/// The end of the name of a ref that keeps what a run left out of its own outcome.
-pub(super) const LEFT_OUT: &str = "-rejected";
-
-/// Returns the ref that keeps what a run's command had left out of its outcome; `None` as for
-/// [`attempt_ref`].
-pub(crate) fn left_out_ref(run_id: &str) -> Option<RefName> {
-    attempt_ref(&format!("{run_id}{LEFT_OUT}"))
-}
 
 impl Runner<'_> {
     /// Writes what the slot holds beyond its lease, and beyond the tree of an outcome that the command wrote

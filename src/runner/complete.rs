@@ -8,12 +8,12 @@
 //! that is not on its branch).
 
 use super::active_run::ActiveRun;
-use super::attempt::left_out_ref;
+use super::named::left_out_ref;
 use super::inbox::Found;
 use super::move_branch::{Moved, blocked_notes};
 use super::report::{Note, Outcome, Ran};
 use super::run_events::usage_trailers;
-use super::supervise::Ended;
+use super::run::Ended;
 use super::{RunnerError, Tip};
 use crate::protocol::complete::{Completion, Exit, HeadIs, Kept, Stall, kept_of_fenced};
 use crate::protocol::declaration::{Declaration, Rest};
@@ -69,13 +69,17 @@ impl ActiveRun<'_> {
             Completion::KeepLease => self.keep_lease(&ended.exit, &mut ended.guardian)?,
             Completion::Outcome(next) => {
                 ended.end_guardian()?;
-                let done = self.land_or_write(&ended.exit, next, head);
-                if self.is_worth_a_round(&done) { None } else { done? }
+                let done = self.write_outcome(&ended.exit, next, head);
+                let ran = self.unless_declined(done)?;
+                if let Some((onto, commit)) = self.landed.take().filter(|_| ran.is_some()) {
+                    self.report.notes.push(Note::Landed(onto, commit));
+                }
+                ran
             }
             Completion::Stalled(why) => {
                 ended.end_guardian()?;
                 let done = self.stall(Some(&ended.exit), why, None);
-                if self.is_worth_a_round(&done) { None } else { done? }
+                self.unless_declined(done)?
             }
             Completion::LeaveLease => {
                 ended.end_guardian()?;
@@ -104,11 +108,13 @@ impl ActiveRun<'_> {
             self.report.notes.push(Note::NotPrepared(why));
             return self.leave_lease(None);
         }
-        let mut done = self.stall(None, Stall::Slot(why.clone()), None);
-        while self.is_worth_a_round(&done) {
-            done = self.stall(None, Stall::Slot(why.clone()), None);
-        }
-        if let Some(ran) = done? {
+        let done = loop {
+            match self.stall(None, Stall::Slot(why.clone()), None) {
+                Err(error) if self.is_worth_a_round(&error) => {}
+                done => break done?,
+            }
+        };
+        if let Some(ran) = done {
             return Ok(ran);
         }
         self.release()?;
@@ -117,11 +123,18 @@ impl ActiveRun<'_> {
 
     /// True where the remote declines what the runner pushes and there is time for another round: the runner
     /// tries again until the lease ends or a signal comes.
-    fn is_worth_a_round(&self, done: &Result<Option<Ran>, RunnerError>) -> bool {
+    pub(super) fn is_worth_a_round(&self, error: &RunnerError) -> bool {
         let runner = self.runner;
-        done.as_ref().is_err_and(RunnerError::is_no)
+        error.is_no()
             && runner.interrupt.signal().is_none()
             && runner.clock.elapsed() + ROUND < self.claim.ends()
+    }
+
+    fn unless_declined(&self, done: Result<Option<Ran>, RunnerError>) -> Result<Option<Ran>, RunnerError> {
+        match done {
+            Err(error) if self.is_worth_a_round(&error) => Ok(None),
+            done => done,
+        }
     }
 
     /// Returns the state that the command committed in the slot instead of declaring it. Such a commit is no
@@ -355,9 +368,9 @@ impl ActiveRun<'_> {
         {
             let why = Stall::Declined(message.clone());
             let name = kept.as_ref().ok().cloned().flatten();
-            let done = self.stall(Some(exit), why, name);
-            if !done.as_ref().is_err_and(RunnerError::is_no) || self.is_worth_a_round(&done) {
-                return done;
+            match self.stall(Some(exit), why, name) {
+                Err(error) if error.is_no() && !self.is_worth_a_round(&error) => {}
+                done => return done,
             }
         }
         // The branch has moved, and only the disk did not say that it took that: nothing is to be landed.

@@ -7,19 +7,17 @@
 use super::attempt::run_of;
 use super::report::{Note, Report};
 use super::settings::CommandsFrom;
-use super::slot::{run_ref, unreadable_note};
+use super::named::run_ref;
+use super::slot::unreadable_note;
 use super::{Runner, RunnerError, Tip, io, logs};
 use crate::protocol::event::Event;
 use crate::protocol::flow::{FLOWS, TURNS};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{ASKED, HEARD_REFS};
-use crate::store::beneath::{BeneathError, Root};
 use crate::store::slots::{SET_ASIDE, modules};
 use crate::store::{Commit, RefName, Swap, children, command_tree, locks, remove_tree, swap};
-use nix::fcntl::{Flock, FlockArg};
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -501,19 +499,6 @@ fn newest_is_older(collector: &Collector<'_>, folder: &Path) -> bool {
 }
 
 impl Runner<'_> {
-    /// True where no process on this machine holds the run: the lock in the run's folder can be taken, or
-    /// does not exist.
-    pub fn is_dead(&self, run_id: &str) -> bool {
-        // A runner's lock is a plain file; anything else in its place is not held by a runner.
-        let lock = Path::new("runs").join(run_id).join("lock");
-        match Root::open(&self.repo.aynig_dir()).and_then(|root| root.file(&lock)) {
-            Ok(file) => Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok(),
-            Err(BeneathError::Refused { .. }) => true,
-            // If the lock can't be checked, the run may live.
-            Err(BeneathError::Io { source, .. }) => source.kind() == ErrorKind::NotFound,
-        }
-    }
-
     /// True while any slot is locked, inhabited, or kept for a lease that lives on.
     pub(super) fn any_run_lives(&self) -> Result<bool, RunnerError> {
         let pool = self.pool()?;

@@ -11,6 +11,7 @@ use super::active_run::ActiveRun;
 use super::lease::Lease;
 use super::move_branch::{Moved, blocked_notes};
 use super::report::{LostTo, Note, Unforwarded};
+use super::tip::DEPTH;
 use super::{Progress, Runner, RunnerError, Tip};
 use crate::protocol::complete::{Exit, HeadIs};
 use crate::protocol::dialect::Writer;
@@ -22,9 +23,6 @@ use crate::protocol::text::with_causes;
 use crate::store::{RefName, StoreError};
 use std::time::Duration;
 
-/// How many commits below the head are searched for an event of the run. Along leases alone the search goes
-/// 1024 times as far, because renewals are many.
-const DEPTH: usize = 32;
 /// How often one look starts over because the command moved the branch meanwhile.
 const ROUNDS: usize = 8;
 
@@ -293,26 +291,6 @@ impl Runner<'_> {
             Some(event) => LostTo::Event(id, event.state_name().cloned()),
             None => LostTo::Commit(id),
         })
-    }
-
-    /// True where `new` is `old` or has it in its history.
-    pub(super) fn descends(&self, old: ObjectId, new: ObjectId) -> Result<bool, StoreError> {
-        Ok(old == new || self.repo.git.is_ancestor(old, new)?)
-    }
-
-    /// Returns the commits below a head along first parents, newest first: [`DEPTH`] at most, and none from
-    /// the first of `stop` on.
-    pub(super) fn below(&self, tip: &Tip, stop: &[ObjectId]) -> Result<Vec<Tip>, StoreError> {
-        let mut found = Vec::new();
-        let ends = self.store.history_ends_at(tip.id())?;
-        let mut next = tip.commit.parents.first().copied().filter(|_| !ends);
-        while let Some(id) = next.filter(|id| !stop.contains(id) && found.len() < DEPTH) {
-            let below = Tip::from(self.store.read_commit(id)?);
-            // Below the boundary of a shallow clone there is nothing to read.
-            next = if self.store.history_ends_at(id)? { None } else { below.commit.parents.first().copied() };
-            found.push(below);
-        }
-        Ok(found)
     }
 
     /// True where `goal` is reached along first parents with nothing but leases in between.

@@ -9,7 +9,7 @@ use super::lease::Claim;
 use super::report::{Note, Report, Verdict};
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::accepts::Accepts;
-use crate::protocol::decide::{Facts, Held, Idle, Overspent, Paused, Unmet, is_undispatched_delivery, unmet};
+use crate::protocol::decide::{Facts, Held, Idle, Overspent, Paused, Unmet, is_undispatched_delivery};
 use crate::protocol::event::{Event, RECOVERY_ID};
 use crate::protocol::flow::{FLOWS, slug_of};
 use crate::protocol::id::ObjectId;
@@ -321,15 +321,5 @@ impl Runner<'_> {
         }
         ready.sort();
         ready
-    }
-
-    /// Returns what is missing of what this head waits for. A branch that can't be read, such as a symbolic
-    /// ref, is in no known state.
-    pub(super) fn unmet(&self, event: &Event) -> Option<Unmet> {
-        unmet(After::of(event), |want| {
-            let name = RefName::branch(&want.branch);
-            let tip = if name.is_valid() { self.read_tip(&name).ok().flatten() } else { None };
-            tip.as_ref().and_then(|tip| tip.event.as_ref()).and_then(Event::state_name) == Some(&want.state)
-        })
     }
 }

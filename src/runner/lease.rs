@@ -6,15 +6,15 @@
 //! Implements K10, K11, K18 (times), K44 (the ref of a run).
 
 use super::report::{Refusal, Skip, Verdict};
-use super::{Runner, RunnerError, Tip};
+use super::{Runner, RunnerError, Tip, is_written};
 use crate::protocol::dialect::Dialect;
 use crate::protocol::event::Event;
 use crate::protocol::holding::LeaseDeadlines;
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
 use crate::protocol::name::StateName;
-use crate::protocol::swap::{AfterClaim, AfterEnd, AfterRenewal, Patience};
-use crate::protocol::swap::{after_claim, after_end, after_renewal, try_again};
+use crate::protocol::swap::{AfterClaim, AfterRenewal, Patience};
+use crate::protocol::swap::{after_claim, after_renewal, try_again};
 use crate::protocol::transition::Run;
 use crate::store::{Expected, RefChange, RefName, StoreError, Swap, swap};
 use std::time::Duration;
@@ -82,16 +82,6 @@ impl Claim {
     /// Returns when the lease ends, on the clock that counts suspend.
     pub(super) fn ends(&self) -> Duration {
         self.lease.born + Duration::from_secs(self.run.lease_seconds)
-    }
-}
-
-/// True where a new commit is on its branch; false where the branch has another head or is gone; an error
-/// where that is not known.
-pub(super) fn is_written(branch: &RefName, verdict: Swap) -> Result<bool, RunnerError> {
-    match after_end(verdict) {
-        AfterEnd::Written => Ok(true),
-        AfterEnd::JudgeAgain => Ok(false),
-        AfterEnd::Unknown(cause) => Err(RunnerError::unknown(branch, cause)),
     }
 }
 

@@ -217,7 +217,7 @@ pub(super) fn note(run_dir: &Root, logs: &Logs) -> Result<(), BeneathError> {
 /// Returns the logs of this very run; `None` where they, or the note of which they are, are gone.
 pub(crate) fn of_run(repo: &Repository, run_id: &str, trigger: ObjectId) -> Option<Logs> {
     // An id from a commit may be anything; one that is valid in a ref's name is a safe name for a folder.
-    super::slot::run_ref(run_id)?;
+    super::named::run_ref(run_id)?;
     let note = Path::new("runs").join(run_id).join("log");
     // The note is in a folder that the command can write to, so it is only believed to name some log in the
     // folder of logs.

@@ -24,6 +24,7 @@ pub(crate) mod history;
 pub(crate) mod home;
 pub(crate) mod housekeeping;
 mod inbox;
+mod judge;
 mod known;
 mod landing;
 mod last_words;
@@ -31,17 +32,17 @@ mod lease;
 pub(crate) mod logs;
 mod lookups;
 mod move_branch;
-mod named;
+pub(crate) mod named;
 pub(crate) mod nodes;
 pub(crate) mod notice;
 pub(crate) mod past;
 pub(crate) mod pending;
 mod preflight;
-mod preparation;
 pub(crate) mod queue;
 pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod resolve;
+mod run;
 pub(crate) mod run_events;
 pub(crate) mod sandbox;
 pub(crate) mod select;
@@ -54,17 +55,17 @@ pub(crate) mod supervise;
 pub(crate) mod survey;
 pub(crate) mod talk;
 pub(crate) mod tick;
+mod tip;
 pub(crate) mod uninstall;
 mod visit;
 
 use crate::protocol::body_line::with_body_line;
-use crate::protocol::decide::{Facts, Head, Policy, Takeover};
-use crate::protocol::dialect::Writer;
-use crate::protocol::event::Event;
-use crate::protocol::id::ObjectId;
+use crate::protocol::decide::{Facts, Policy, Takeover};
 use crate::protocol::message::Message;
+use crate::protocol::swap::{AfterEnd, Swap, after_end};
 use crate::store::repository::Repository;
-use crate::store::{Commit, RefName, Signature, Store, StoreError};
+use crate::store::slots::Pool;
+use crate::store::{RefName, Signature, Store, StoreError};
 use crate::supervisor::SupervisorError;
 use crate::supervisor::interrupt::Interrupt;
 use clock::Clock;
@@ -72,6 +73,7 @@ use settings::Settings;
 use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::PathBuf;
+pub(crate) use tip::Tip;
 pub(crate) use visit::Left;
 
 /// An event in the life of a run, reported as it happens.
@@ -240,33 +242,6 @@ pub trait Mandate: Sync {
     fn environment(&self) -> Vec<(OsString, OsString)>;
 }
 
-/// The newest commit of a branch, read once.
-#[derive(Debug, Clone)]
-pub struct Tip {
-    /// The commit.
-    pub commit: Commit,
-    /// The commit's event; `None` where the commit is no state event.
-    pub event: Option<Event>,
-}
-
-impl Tip {
-    /// Returns what `decide` looks at.
-    pub fn head(&self) -> Head<'_> {
-        Head { event: self.event.as_ref(), committed: self.commit.committed }
-    }
-    /// Returns the commit's id.
-    pub fn id(&self) -> ObjectId {
-        self.commit.id
-    }
-}
-
-impl From<Commit> for Tip {
-    fn from(commit: Commit) -> Self {
-        let event = Event::in_message(&commit.message);
-        Self { commit, event }
-    }
-}
-
 impl RunnerError {
     /// Returns the error for a swap of this branch whose result stayed unknown.
     pub(crate) fn unknown(branch: &RefName, cause: String) -> Self {
@@ -277,6 +252,16 @@ impl RunnerError {
 pub(crate) fn io(what: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> RunnerError {
     let path = path.to_owned();
     move |source| RunnerError::Io { what, path, source }
+}
+
+/// True where a new commit is on its branch; false where the branch has another head or is gone; an error
+/// where that is not known.
+pub(crate) fn is_written(branch: &RefName, verdict: Swap) -> Result<bool, RunnerError> {
+    match after_end(verdict) {
+        AfterEnd::Written => Ok(true),
+        AfterEnd::JudgeAgain => Ok(false),
+        AfterEnd::Unknown(cause) => Err(RunnerError::unknown(branch, cause)),
+    }
 }
 
 impl Runner<'_> {
@@ -295,21 +280,9 @@ impl Runner<'_> {
         self.environment.get_or_init(|| self.mandate.environment())
     }
 
-    /// Reads a branch's head as it was last fetched; `None` where the branch does not exist. That is enough
-    /// before a swap, which names the head that it expects, so a remote need not be asked once more.
-    pub fn read_tip(&self, branch: &RefName) -> Result<Option<Tip>, StoreError> {
-        match self.store.known_tip(branch)? {
-            Some(id) => Ok(Some(self.with_hop(branch, self.store.read_commit(id)?.into()))),
-            None => Ok(None),
-        }
-    }
-
-    /// Reads a branch's head as it is now, from the remote where the branch is a remote's.
-    pub fn fresh_tip(&self, branch: &RefName) -> Result<Option<Tip>, StoreError> {
-        match self.store.tip(branch)? {
-            Some(id) => Ok(Some(self.with_hop(branch, self.store.read_commit(id)?.into()))),
-            None => Ok(None),
-        }
+    /// Returns the pool of slots.
+    pub fn pool(&self) -> Result<Pool<'_>, StoreError> {
+        Pool::new(self.repo, self.settings.worktree_dir.clone(), self.settings.jobs.get())
     }
 
     /// Calls `work` with a runner like this one for the branches of this remote; `None`: for the local
@@ -338,19 +311,6 @@ impl Runner<'_> {
             environment: OnceCell::new(),
         };
         work(&runner)
-    }
-
-    /// Returns a head with the hop count that this runner noted for it, because a command that writes its own
-    /// outcome need not write the count (K9, K29). Adds what flows say of the head.
-    pub fn with_hop(&self, branch: &RefName, mut tip: Tip) -> Tip {
-        let id = tip.id();
-        if let Some(event) = &mut tip.event
-            && event.dialect.writer() == Writer::Command
-            && !event.is_working()
-        {
-            event.hop_floor = self.noted_hop(branch, id).unwrap_or(0);
-        }
-        self.with_node(branch, tip)
     }
 
     /// Returns the author and committer of what this runner writes now.

@@ -5,17 +5,59 @@
 //! the attempt stands, a trigger to a branch that has it in its history, and a run's ref is removed only from
 //! the lease that it points to. Implements K26, K27, K44, S30.
 
-use super::attempt::attempt_ref;
-use super::slot::run_ref;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::event::{Event, STALLED_RUN};
 use crate::protocol::id::ObjectId;
+use crate::store::beneath::{BeneathError, Root};
 use crate::store::{RefName, StoreError, swap};
+use nix::fcntl::{Flock, FlockArg};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 /// How many commits below a head may be no state event before the search for a lease ends (K29).
 const PLAIN: usize = 1000;
 
+/// Returns the ref that follows a living run's lease; `None` where the id makes no name of a ref of the
+/// runner's own.
+pub(crate) fn run_ref(run_id: &str) -> Option<RefName> {
+    let name = RefName::new(format!("refs/aynig/run/{run_id}"));
+    name.is_own().then_some(name)
+}
+
+/// Returns the ref that keeps a run's work; `None` where the id makes no name of a ref of the runner's own.
+pub(crate) fn attempt_ref(run_id: &str) -> Option<RefName> {
+    let name = RefName::new(format!("refs/aynig/attempts/{run_id}"));
+    name.is_own().then_some(name)
+}
+
+/// The end of the name of a ref that keeps what a run left out of its own outcome.
+pub(super) const LEFT_OUT: &str = "-rejected";
+
+/// Returns the ref that keeps what a run's command had left out of its outcome; `None` as for
+/// [`attempt_ref`].
+pub(crate) fn left_out_ref(run_id: &str) -> Option<RefName> {
+    attempt_ref(&format!("{run_id}{LEFT_OUT}"))
+}
+
 impl Runner<'_> {
+    /// Returns the private folder of a run.
+    pub fn run_dir(&self, run_id: &str) -> PathBuf {
+        self.repo.aynig_dir().join("runs").join(run_id)
+    }
+
+    /// True where no process on this machine holds the run: the lock in the run's folder can be taken, or
+    /// does not exist.
+    pub fn is_dead(&self, run_id: &str) -> bool {
+        // A runner's lock is a plain file; anything else in its place is not held by a runner.
+        let lock = Path::new("runs").join(run_id).join("lock");
+        match Root::open(&self.repo.aynig_dir()).and_then(|root| root.file(&lock)) {
+            Ok(file) => Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok(),
+            Err(BeneathError::Refused { .. }) => true,
+            // If the lock can't be checked, the run may live.
+            Err(BeneathError::Io { source, .. }) => source.kind() == ErrorKind::NotFound,
+        }
+    }
+
     /// Returns the ref and commit that keep the work of a run, if that stands on a lease of the run at or
     /// below this commit.
     pub(super) fn attempt_of(

@@ -5,7 +5,7 @@
 //! dialect, after `cancel`, and where another commit was written over the lease. Nothing is decided by this.
 //! Implements K55 (`diff`, `shell`: which run, and which work).
 
-use super::attempt::left_out_ref;
+use super::named::left_out_ref;
 use super::{Runner, Tip};
 use crate::protocol::dialect::Writer;
 use crate::protocol::event::{Event, RECOVERY_ID, STALLED_RUN};

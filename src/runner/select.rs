@@ -256,11 +256,6 @@ impl Runner<'_> {
         let tip = self.read_tip(branch).ok().flatten();
         tip.is_some_and(|tip| matches!(self.resolve(&tip), Ok(Resolved::Found(_))))
     }
-
-    /// True where `aynig.branches` lets a branch be ticked.
-    pub fn may_tick(&self, branch: &RefName) -> bool {
-        self.settings.branches.is_empty() || crate::store::pattern::any(&self.settings.branches, branch)
-    }
 }
 
 /// One look at all heads.

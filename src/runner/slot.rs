@@ -5,7 +5,8 @@
 //! for an answer keeps its slot, and gives its job back: there is one slot more meanwhile. Implements K14,
 //! K21, K26, K57, K49 (jobs).
 
-use super::attempt::attempt_ref;
+use super::named::attempt_ref;
+use super::named::run_ref;
 use super::pending::is_asking;
 use super::report::{Note, Report};
 use super::{Progress, Runner, RunnerError, Tip};
@@ -37,13 +38,6 @@ const ASKING_MAX: usize = 64;
 
 /// How long a process may go on after it wrote its run's outcome, where its slot is needed.
 const AFTER_OUTCOME: Duration = Duration::from_secs(1);
-
-/// Returns the ref that follows a living run's lease; `None` where the id makes no name of a ref of the
-/// runner's own.
-pub(crate) fn run_ref(run_id: &str) -> Option<RefName> {
-    let name = RefName::new(format!("refs/aynig/run/{run_id}"));
-    name.is_own().then_some(name)
-}
 
 /// Why no runner on this machine works on a run any more whose lease lives on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,11 +148,6 @@ impl Runner<'_> {
     pub(super) fn asking_runs(&self, pool: &Pool<'_>) -> usize {
         let runs = pool.known().into_iter().filter_map(|number| pool.peek(number).run);
         runs.filter(|run| is_asking(&self.run_dir(&run.run_id))).take(ASKING_MAX).count()
-    }
-
-    /// Returns the pool of slots.
-    pub fn pool(&self) -> Result<Pool<'_>, StoreError> {
-        Pool::new(self.repo, self.settings.worktree_dir.clone(), self.settings.jobs.get())
     }
 
     /// Takes a free slot, and waits for one where the settings say so. `None`: the runner was stopped, no

@@ -9,10 +9,10 @@ use super::handed;
 use super::report::Note;
 use super::settings::Sandbox;
 use super::{Progress, RunnerError};
-use crate::protocol::complete::{Declared, Exit, HeadIs};
+use crate::protocol::complete::{Exit, HeadIs};
 use crate::protocol::declaration::{LINE_MAX, LINE_PREFIX};
 use crate::protocol::holding::{
-    AfterLook, BeforeStart, Duty, LeaseDeadlines, NEVER, RENEW_AGAIN, after_look,
+    AfterLook, Duty, LeaseDeadlines, NEVER, RENEW_AGAIN, after_look,
 };
 use crate::protocol::text::with_causes;
 use crate::store::command_copy;
@@ -23,35 +23,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Longest network call while a command runs; the lease may ask for less.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How the supervised part of a run ended.
-pub(super) enum RunEnd {
-    /// The slot was not filled, or a log not created, for this reason: the command was never started.
-    NotSetUp(String),
-    /// The command ended, or could not be started.
-    Ended(Box<Ended>),
-}
-
-/// How the command ended, and what it declared, with the guardian, which waits to be told that it may end.
-pub(super) struct Ended {
-    pub exit: Exit,
-    pub declared: Declared,
-    pub guardian: Option<Supervised>,
-    /// True where nothing shows another head: a success need not ask a remote for it, because the push will
-    /// find out.
-    pub head_trusted: bool,
-}
-
-impl Ended {
-    /// Lets the guardian end, where there is one.
-    pub(super) fn end_guardian(&mut self) -> Result<(), RunnerError> {
-        if let Some(guardian) = self.guardian.take() {
-            guardian.end()?;
-        }
-        Ok(())
-    }
-}
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the loop of a run remembers from one turn to the next.
 struct Watch {
@@ -68,42 +40,6 @@ struct Watch {
 }
 
 impl ActiveRun<'_> {
-    /// Runs the command of a claimed branch until it ends.
-    pub(super) fn run(&mut self) -> Result<RunEnd, RunnerError> {
-        let (runner, state) = (self.runner, self.claim.run.state.as_str());
-        runner.observer.told(self.branch, Progress::Claimed { run_id: self.run_id(), state });
-        let occupant = self.occupant();
-        self.slot.occupy(Some(occupant))?;
-        if let Err(error) = self.set_up() {
-            return Ok(RunEnd::NotSetUp(with_causes(&error)));
-        }
-        let (exit, guardian) =
-            self.execute().unwrap_or_else(|error| (Exit::NotStarted(with_causes(&error)), None));
-        runner.observer.told(self.branch, Progress::Ended { exit: &exit.to_string() });
-        // The command is dead, so asking for the head may now take longer than the lease had left.
-        runner.store.set_patience(PATIENCE);
-        let declared = self.what_was_declared();
-        self.usage = self.what_was_used(&declared);
-        let succeeded = matches!((&exit, &declared), (Exit::Code(0), Declared::State(_)));
-        let head_trusted = runner.settings.remote.is_some() && succeeded;
-        Ok(RunEnd::Ended(Box::new(Ended { exit, declared, guardian, head_trusted })))
-    }
-
-    fn execute(&mut self) -> Result<(Exit, Option<Supervised>), RunnerError> {
-        let runner = self.runner;
-        match runner.deadlines(&self.claim).before_start(runner.clock.elapsed()) {
-            BeforeStart::Renew if !runner.renew(self.branch, &mut self.claim)? => {
-                return Ok((Exit::Stopped, None));
-            }
-            BeforeStart::Renew | BeforeStart::Start => {}
-        }
-        if let Some(ended) = self.run_prepare_program()? {
-            return Ok(ended);
-        }
-        let program = self.program.place.join(&self.program.command.path);
-        self.supervised(&program)
-    }
-
     /// Runs a program of `.aynig/` until it ends.
     pub(super) fn supervised(&mut self, program: &Path) -> Result<(Exit, Option<Supervised>), RunnerError> {
         let spec = self.spec(program)?;

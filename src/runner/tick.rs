@@ -13,12 +13,10 @@ use super::lease::Claimed;
 use super::report::{Note, Ran, Refusal, Report, Skip, Verdict};
 use super::resolve::Resolved;
 use super::slot::Occupants;
-use super::supervise::RunEnd;
+use super::run::RunEnd;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::complete::complete;
-use crate::protocol::decide::{Decision, Idle, Observed, decide};
-use crate::protocol::dialect::Dialect;
-use crate::protocol::event::SOURCE;
+use crate::protocol::decide::{Decision, Idle, decide};
 use crate::protocol::landing::Request;
 use crate::protocol::name::StateName;
 use crate::protocol::resemble::missed_state;
@@ -195,6 +193,7 @@ fn run_to_end(mut run: ActiveRun<'_>) -> Result<Ran, RunnerError> {
         let head = run.head_at_end(&mut ended)?;
         let declared = run.meant(&ended.exit, &ended.declared)?;
         let completion = complete(run.claim.run.dialect, &ended.exit, declared, head);
+        let Some(completion) = run.land(completion, head, &mut ended)? else { continue };
         if let Some(ran) = run.swap(completion, head, &mut ended)? {
             return Ok(ran);
         }
@@ -209,24 +208,6 @@ impl Runner<'_> {
             // branch.
             None => self.fresh_tip(branch),
         }
-    }
-
-    /// Returns the remote that a local head says it came from, if that remote is configured in this
-    /// repository: decisions about such a branch are made on the remote (K30). Only a remote's name is taken
-    /// from a commit, never an address.
-    pub(super) fn source_of(&self, tip: &Tip) -> Option<String> {
-        let event = tip.event.as_ref().filter(|_| self.settings.remote.is_none())?;
-        let source = event.text(SOURCE).and_then(|source| source.strip_prefix("git:"));
-        // In the `aynig` dialect, the trailer `aynig-remote` may hold the remote's bare name, because the
-        // kernel contract's runner accepts that.
-        let pinned = || match event.dialect {
-            Dialect::Aynig => {
-                event.message.last("aynig-remote").and_then(|name| std::str::from_utf8(name).ok())
-            }
-            Dialect::Dwp => None,
-        };
-        let name = source.or_else(pinned)?;
-        self.repo.has_remote(name).then(|| name.to_owned())
     }
 
     fn decide(
@@ -266,31 +247,6 @@ impl Runner<'_> {
         };
         report.notes.extend(note);
         Ok(Verdict::Idle(idle))
-    }
-
-    /// Returns the verdict about a branch that a run holds: its head is that run's lease. Notes a lease whose
-    /// length or date can't be used.
-    pub(super) fn leased(
-        &self,
-        tip: &Tip,
-        until: i64,
-        observed: Option<Observed>,
-        occupants: &Occupants,
-        report: &mut Report,
-    ) -> Verdict {
-        let malformed = observed.is_some_and(|o| o != Observed::Policy);
-        if malformed {
-            report.notes.push(Note::MalformedLease);
-        }
-        let text = |key| tip.event.as_ref().and_then(|e| e.text(key)).map(str::to_owned);
-        Verdict::Leased {
-            until,
-            left: until - self.clock.now(),
-            run_id: text(crate::protocol::event::RUN_ID),
-            runner_id: text(crate::protocol::event::RUNNER_ID),
-            malformed,
-            abandoned: tip.event.as_ref().and_then(|lease| self.abandoned(lease, occupants)),
-        }
     }
 
     /// Prepares what is needed before a claim: folders that can be written to, a slot, and the copy of the

@@ -18,7 +18,7 @@ use crate::governed::{
 };
 use crate::protocol::declaration::Rest;
 use crate::run_loop::fault;
-use crate::runner::attempt::left_out_ref;
+use crate::runner::named::left_out_ref;
 
 /// A turn that is to be taken.
 pub(crate) struct Turning<'a> {

@@ -11,9 +11,8 @@ use super::super::{Runner, RunnerError, Tip};
 use super::{ChangeError, Inside, RENEWALS, Written, moved_notes, working, written};
 use crate::protocol::declaration::{Declaration, travelling};
 use crate::protocol::dialect::{Dialect, Writer};
-use crate::protocol::event::{Event, RUNNER_ID};
+use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
-use crate::protocol::transition::Run;
 use crate::store::slots::harvest::HarvestError;
 use crate::store::slots::{Occupant, Slot};
 use crate::store::{RefName, StoreError};
@@ -66,33 +65,6 @@ impl Runner<'_> {
             }
         }
         Err(ChangeError::Raced(branch.clone()))
-    }
-
-    /// Returns the head if it is a lease of this run, with its event and the run; [`ChangeError::LeaseLost`]
-    /// otherwise.
-    pub(in crate::runner) fn own_lease(
-        &self,
-        branch: &RefName,
-        inside: &Inside,
-    ) -> Result<(Tip, Event, Run), ChangeError> {
-        let lost = || ChangeError::LeaseLost(branch.clone(), inside.run_id.clone());
-        let tip = self.fresh_tip(branch)?.ok_or_else(lost)?;
-        let lease = self.whole_lease(&tip)?.filter(|e| e.run_id() == Some(&*inside.run_id));
-        let lease = lease.ok_or_else(lost)?;
-        let (Some(state), Some(trigger)) = (lease.origin_state(), lease.trigger()) else {
-            return Err(lost());
-        };
-        let run = Run {
-            id: inside.run_id.clone(),
-            dialect: lease.dialect,
-            runner_id: lease.text(RUNNER_ID).unwrap_or_default().to_owned(),
-            state,
-            trigger,
-            hop: lease.hop(),
-            lease_seconds: lease.lease_seconds().unwrap_or(self.settings.lease),
-            remote: self.settings.remote.clone(),
-        };
-        Ok((tip, lease, run))
     }
 
     /// Returns the tree and the parents of a commit from inside a run, as its slot holds them, and the slot's

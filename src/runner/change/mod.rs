@@ -8,9 +8,11 @@ pub(crate) mod fan;
 mod inside;
 pub(crate) mod land;
 mod retry;
+mod written;
 
-use super::lease::is_written;
-use super::move_branch::{Moved, blocked_notes};
+use written::{moved_notes, working, written};
+pub(crate) use written::Written;
+use super::is_written;
 use super::report::{Note, Refusal};
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::declaration::{Declaration, travelling};
@@ -22,8 +24,6 @@ use crate::protocol::message::{Message, Trailer};
 use crate::protocol::name::{STALLED, StateName};
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::transition::{self, Run};
-use crate::store::checkout::Finished;
-use crate::store::git_merge::Overruled;
 use crate::store::{Expected, RefName, StoreError, swap};
 
 /// The run that this process belongs to, as the environment says.
@@ -37,25 +37,6 @@ pub struct Inside {
     pub remote: Option<String>,
     /// The hop that the run's lease carries.
     pub hop: u32,
-}
-
-/// What a change has written.
-#[derive(Debug)]
-pub struct Written {
-    /// The branch that was changed.
-    pub branch: RefName,
-    /// Its new head.
-    pub commit: ObjectId,
-    /// The state that the branch has now.
-    pub state: StateName,
-    /// The id of the run: the one that `set-working` has begun or renewed, or that `cancel` has ended.
-    pub run_id: Option<String>,
-    /// True if the branch was created.
-    pub created: bool,
-    /// What the user should be told besides.
-    pub notes: Vec<Note>,
-    /// Paths where `retry` of a blocked checkout took the run's version over the branch's.
-    pub overruled: Vec<Overruled>,
 }
 
 /// Why nothing was written.
@@ -231,19 +212,6 @@ impl Runner<'_> {
         inside.branch == *branch && inside.remote == self.settings.remote
     }
 
-    fn write_declared(
-        &self,
-        branch: &RefName,
-        message: &Message,
-        tree: ObjectId,
-        parents: Vec<ObjectId>,
-    ) -> Result<ObjectId, ChangeError> {
-        self.write(branch, tree, parents, message).map_err(|error| match error {
-            RunnerError::Message { cause } => ChangeError::Message(cause),
-            other => ChangeError::Runner(other),
-        })
-    }
-
     fn create_branch(
         &self,
         branch: &RefName,
@@ -327,35 +295,4 @@ fn refuse_leased(branch: &RefName, tip: &Tip) -> Result<(), ChangeError> {
 
 fn unless_raced(branch: &RefName, is_written: bool) -> Result<(), ChangeError> {
     if is_written { Ok(()) } else { Err(ChangeError::Raced(branch.clone())) }
-}
-
-/// Returns the notes of a branch that moved with its working trees; `None` if another process was quicker. In
-/// that case a working tree that could not be put back to what the branch holds is reported first, as an
-/// error.
-fn moved_notes(branch: &RefName, moved: Moved) -> Result<Option<Vec<Note>>, ChangeError> {
-    let blocked = |by| Err(ChangeError::Blocked(branch.clone(), by));
-    match moved {
-        Moved::Won(finished) => Ok(Some(blocked_notes(finished))),
-        Moved::Lost(left) => match left.into_iter().find(|done| done.obstacle().is_some()) {
-            Some(Finished::Blocked(_, by)) => blocked(by),
-            Some(Finished::Arrived(_) | Finished::Moot(_)) | None => Ok(None),
-        },
-        Moved::Blocked(by) => blocked(by),
-    }
-}
-
-fn working() -> Result<StateName, ChangeError> {
-    StateName::new(crate::protocol::name::WORKING).map_err(|e| ChangeError::Message(e.to_string()))
-}
-
-fn written(branch: &RefName, commit: ObjectId, state: &StateName) -> Written {
-    Written {
-        branch: branch.clone(),
-        commit,
-        state: state.clone(),
-        run_id: None,
-        created: false,
-        notes: Vec::new(),
-        overruled: Vec::new(),
-    }
 }

@@ -4,7 +4,7 @@
 //! Which of the two is to be done is in the commits: an attempt that is itself a state event of the stalled
 //! run is a whole outcome, and is landed without running anything. Implements K28 (landing an attempt).
 
-use super::super::attempt::attempt_ref;
+use super::super::named::attempt_ref;
 use super::super::{Runner, Tip, recover};
 use super::{ChangeError, Inside, Written, moved_notes, unless_raced, written};
 use crate::protocol::dialect::Writer;

@@ -8,10 +8,10 @@
 
 use super::super::active_run::ActiveRun;
 use super::super::move_branch::{Moved, blocked_notes};
-use super::super::report::{Note, Ran};
+use super::super::run::Ended;
 use super::super::{Runner, RunnerError};
 use super::own;
-use crate::protocol::complete::{Declared, Exit, HeadIs, Stall};
+use crate::protocol::complete::{Completion, Declared, Exit, HeadIs, Stall};
 use crate::protocol::declaration::{Declaration, Rest, Take};
 use crate::protocol::event::Event;
 use crate::protocol::landing::{Candidate, LAND, LANDED, asked, history};
@@ -46,26 +46,40 @@ impl ActiveRun<'_> {
         }
     }
 
-    /// Writes the outcome of a run; the outcome of a check that succeeded lands its candidate first. `None`:
-    /// the swap was lost, and the branch is to be judged again.
-    pub(in super::super) fn land_or_write(
+    /// Lands the candidate of a check that succeeded, and returns what then becomes of the run; any other run ends as it
+    /// would. `None`: the remote declined the move for now, and the caller judges again.
+    pub(in super::super) fn land(
         &mut self,
-        exit: &Exit,
+        completion: Completion,
+        head: HeadIs,
+        ended: &mut Ended,
+    ) -> Result<Option<Completion>, RunnerError> {
+        let passed = |next: &Declaration| [LANDED, "done"].contains(&next.state.as_str());
+        let (next, candidate) = match (completion, self.candidate()) {
+            (Completion::Outcome(next), Some(candidate)) if passed(&next) => (next, candidate),
+            (completion, _) => return Ok(Some(completion)),
+        };
+        ended.end_guardian()?;
+        match self.landed(&candidate, next, head) {
+            Err(error) if self.is_worth_a_round(&error) => Ok(None),
+            landed => landed.map(Some),
+        }
+    }
+
+    fn landed(
+        &mut self,
+        candidate: &Candidate,
         next: Declaration,
         head: HeadIs,
-    ) -> Result<Option<Ran>, RunnerError> {
-        let passed = [LANDED, "done"].contains(&next.state.as_str());
-        let Some(candidate) = self.candidate().filter(|_| passed) else {
-            return self.write_outcome(exit, next, head);
-        };
+    ) -> Result<Completion, RunnerError> {
         let put = match head {
-            HeadIs::Lease(_) => self.put_on_target(&candidate)?,
+            HeadIs::Lease(_) => self.put_on_target(candidate)?,
             // The command moved the branch itself, and what it wrote there was not checked.
             HeadIs::SlotHead | HeadIs::OwnEvent(_) | HeadIs::Other => Put::Stale,
         };
         let nothing = Take { paths: Vec::new(), rest: Rest::Kept };
         let onto = escape(&candidate.onto);
-        match put {
+        Ok(match put {
             Put::There => {
                 let (mut trailers, body) = (next.trailers, next.body);
                 trailers.extend(candidate.landed());
@@ -78,23 +92,19 @@ impl ActiveRun<'_> {
                     usage: next.usage,
                     ..plain(LANDED)?
                 };
-                let ran = self.write_outcome(exit, landed, head)?;
-                if ran.is_some() {
-                    let name = RefName::branch(&candidate.onto);
-                    self.report.notes.push(Note::Landed(name, candidate.commit));
-                }
-                Ok(ran)
+                self.landed = Some((RefName::branch(&candidate.onto), candidate.commit));
+                Completion::Outcome(landed)
             }
             Put::Stale => {
                 let subject = format!("aynig: land on '{onto}' again: it has moved meanwhile");
                 let trailers = asked(&self.claim.lease.message);
                 let take = if matches!(head, HeadIs::Lease(_)) { nothing } else { next.take };
                 let again = Declaration { subject, trailers, take, usage: next.usage, ..plain(LAND)? };
-                self.write_outcome(exit, again, head)
+                Completion::Outcome(again)
             }
-            Put::Blocked(by) => self.stall(Some(exit), Stall::Checkout(by), None),
-            Put::Declined(why) => self.stall(Some(exit), Stall::Declined(why), None),
-        }
+            Put::Blocked(by) => Completion::Stalled(Stall::Checkout(by)),
+            Put::Declined(why) => Completion::Stalled(Stall::Declined(why)),
+        })
     }
 
     /// Moves the target to the candidate's commit, unless the target has that already.

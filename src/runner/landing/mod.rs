@@ -15,14 +15,14 @@ use super::move_branch::{Moved, blocked_notes};
 use super::report::{Note, Refusal, Report, Verdict};
 use super::settings::CommandsFrom;
 use super::{Runner, RunnerError, Tip};
-use crate::protocol::decide::{Decision, Unmet, decide};
+use crate::protocol::decide::{Decision, Unmet, decide, unmet};
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::landing::{self, Candidate, LANDED, NotLanded, Request, Rules};
 use crate::protocol::message::Message;
 use crate::protocol::name::StateName;
 use crate::protocol::text::retry_call;
-use crate::protocol::waits::Want;
+use crate::protocol::waits::{After, Want};
 use crate::store::command_tree;
 use crate::store::{RefName, StoreError, config, pattern};
 use history::Built;
@@ -93,6 +93,16 @@ impl Runner<'_> {
         let target = self.target(&RefName::branch(&request.onto))?;
         let found = target.and_then(|target| Some((target.usable()?.check.clone(), target.tip)));
         Ok(Some(found.map(|(check, tip)| (tip, check))))
+    }
+
+    /// Returns what is missing of what this head waits for. A branch that can't be read, such as a symbolic
+    /// ref, is in no known state.
+    fn unmet(&self, event: &Event) -> Option<Unmet> {
+        unmet(After::of(event), |want| {
+            let name = RefName::branch(&want.branch);
+            let tip = if name.is_valid() { self.read_tip(&name).ok().flatten() } else { None };
+            tip.as_ref().and_then(|tip| tip.event.as_ref()).and_then(Event::state_name) == Some(&want.state)
+        })
     }
 
     /// Returns the branches that a head still waits for: those that it names or, for a request to land, one

@@ -15,7 +15,7 @@ pub(crate) mod send;
 pub(crate) mod take;
 
 use super::change::{ChangeError, Inside};
-use super::lease::is_written;
+use super::is_written;
 use super::{Runner, RunnerError};
 use crate::protocol::dialect::{BRANCH, Dialect};
 use crate::protocol::id::ObjectId;
