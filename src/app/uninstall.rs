@@ -9,7 +9,7 @@ use super::{AppError, mend};
 use crate::runner::Silent;
 use crate::runner::gc::Collected;
 use crate::runner::settings::Settings;
-use crate::runner::uninstall::{Belongings, InUse};
+use crate::runner::uninstall::{Belongings, InUse, Uninstalled};
 use crate::store::config;
 use crate::supervisor::interrupt::Interrupt;
 
@@ -70,7 +70,10 @@ impl<'a> Uninstall<'a> {
     pub fn remove(&self, attempts: bool) -> Result<Collected, AppError> {
         let interrupt = Interrupt::never()?;
         let runner = self.session.runner(&self.settings, &interrupt, &Silent)?;
-        runner.remove_belongings(attempts)?.map_err(AppError::InUse)
+        match runner.remove_belongings(attempts)? {
+            Uninstalled::Done(collected) => Ok(collected),
+            Uninstalled::InUse(why) => Err(AppError::InUse(why)),
+        }
     }
 
     /// Unsets the repository's own keys, and with `trust` the account's keys for it. To be called last, once

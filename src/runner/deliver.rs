@@ -6,7 +6,7 @@
 //! Work that conflicts is not merged, and its message, though no parent, is delivered all the same.
 //! Implements K47, K47b.
 
-use super::inbox::Found;
+use super::inbox::{Found, Read};
 use super::move_branch::{Moved, blocked_notes};
 use super::report::{Note, Refusal, Report, Verdict};
 use super::settings::CommandsFrom;
@@ -104,7 +104,7 @@ impl Runner<'_> {
         let mut delivered = Delivered { taken: Vec::with_capacity(found.len()), tree: tip.commit.tree };
         let mut interim = Interim { id: tip.id(), tree: tip.commit.tree, last: None };
         for found in found {
-            let Ok(letter) = self.letter(branch, found)? else { return Ok(None) };
+            let Read::Letter(letter) = self.letter(branch, found)? else { return Ok(None) };
             let merge = match letter.attached {
                 None => Merge::Text,
                 Some(work) => self.merge_work(&mut interim, work)?,

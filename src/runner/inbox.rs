@@ -140,6 +140,14 @@ fn waiting_for(branch: &RefName, refs: Vec<(RefName, ObjectId)>) -> Vec<Found> {
     found
 }
 
+/// What a waiting message is.
+pub(in crate::runner) enum Read {
+    /// One that can be delivered.
+    Letter(Letter),
+    /// One that is not delivered, for this reason.
+    Undeliverable(String),
+}
+
 impl Runner<'_> {
     /// Returns the messages that wait for a branch, ordered by their ids; for a remote, those that were last
     /// fetched ([`Around::hear_inbox`](super::known::Around)).
@@ -237,8 +245,8 @@ impl Runner<'_> {
             return Ok(None);
         }
         match self.letter(branch, &found)? {
-            Ok(letter) => Ok(Some((found, letter))),
-            Err(why) => {
+            Read::Letter(letter) => Ok(Some((found, letter))),
+            Read::Undeliverable(why) => {
                 inbox.pass_over_read(found, why);
                 Ok(None)
             }
@@ -275,39 +283,40 @@ impl Runner<'_> {
         }
     }
 
-    /// Reads a waiting message, or says why it is not delivered.
+    /// Reads a waiting message.
     pub(in crate::runner) fn letter(
         &self,
         branch: &RefName,
         found: &Found,
-    ) -> Result<Result<Letter, String>, RunnerError> {
+    ) -> Result<Read, RunnerError> {
+        let not = |why: &dyn ToString| Ok(Read::Undeliverable(why.to_string()));
         let commit = match self.store.read_commit(found.commit) {
             Ok(commit) => commit,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => return not(&error),
         };
         let message = Message::parse(&commit.message);
         let letter = match Letter::read_at(&found.at, &message, &commit.parents) {
             Ok(letter) => letter,
-            Err(why) => return Ok(Err(why.to_string())),
+            Err(why) => return not(&why),
         };
         if let Some(work) = letter.attached {
             match self.store.read_commit(work) {
                 Ok(work) if work.tree == commit.tree => {}
-                Ok(_) => return Ok(Err("its files are not those of the work that it brings".into())),
-                Err(error) => return Ok(Err(error.to_string())),
+                Ok(_) => return not(&"its files are not those of the work that it brings"),
+                Err(error) => return not(&error),
             }
         }
         if let Some(question) = letter.question
             && !self.is_asked_so(question, letter.seen)?
         {
-            return Ok(Err("it answers another question than the one that stands under that id".into()));
+            return not(&"it answers another question than the one that stands under that id");
         }
         let brings =
             |work| if self.settings.require_signature { self.repo.git.verify_commit(work) } else { Ok(true) };
         if !self.is_vouched(branch, found.commit, &message)? || !letter.attached.map_or(Ok(true), brings)? {
-            return Ok(Err("it is not signed for this branch, with all that it brings".into()));
+            return not(&"it is not signed for this branch, with all that it brings");
         }
-        Ok(Ok(letter))
+        Ok(Read::Letter(letter))
     }
 
     /// Returns the other branch that the message under `heard` says that it was sent to; `None` where it says

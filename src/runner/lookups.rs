@@ -5,6 +5,7 @@
 //! their commits. Nothing is kept from one look to the next, and no claim relies on it. Implements K13 (for a
 //! scan).
 
+use super::landing::AnsweredBy;
 use super::report::{Note, Refusal};
 use super::resolve::about;
 use super::settings::CommandsFrom;
@@ -84,9 +85,9 @@ impl<'a> Lookups<'a> {
         if state.as_str() == LAND {
             match self.runner.answered_by(&commit.clone().into())? {
                 // The state that checks a landing is no request to land itself.
-                Some(Some((target, check))) => return self.lookup(&target.commit, &check),
-                Some(None) => return Ok(Lookup::Missing),
-                None => {}
+                AnsweredBy::Check(target, check) => return self.lookup(&target.commit, &check),
+                AnsweredBy::NoRules => return Ok(Lookup::Missing),
+                AnsweredBy::NoRequest => {}
             }
         }
         let tree = match self.shared {

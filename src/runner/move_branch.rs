@@ -36,6 +36,14 @@ pub(super) fn blocked_notes(finished: Vec<Finished>) -> Vec<Note> {
         .collect()
 }
 
+/// What came of bringing an outcome into working trees.
+enum Brought {
+    /// It is in all of them, each of which is noted and locked.
+    All(Vec<Noted>),
+    /// It is in none of them: this is in the way in one.
+    Blocked(Obstacle),
+}
+
 impl Runner<'_> {
     /// Returns the working tree that is rebasing or bisecting a branch, and which of these it does.
     pub(super) fn busy_worktree(&self, branch: &RefName) -> Result<Option<(Busy, PathBuf)>, RunnerError> {
@@ -76,8 +84,8 @@ impl Runner<'_> {
             && self.store.read_commit(old)?.tree != self.store.read_commit(new)?.tree;
         let noted = match follows {
             true => match self.bring(branch, old, new)? {
-                Ok(noted) => noted,
-                Err(by) => return Ok(Moved::Blocked(by)),
+                Brought::All(noted) => noted,
+                Brought::Blocked(by) => return Ok(Moved::Blocked(by)),
             },
             false => Vec::new(),
         };
@@ -121,13 +129,13 @@ impl Runner<'_> {
     }
 
     /// Brings an outcome into every working tree that has the branch checked out, before the branch moves; or
-    /// into none of them, and the inner error says what is in the way.
+    /// into none of them.
     fn bring(
         &self,
         branch: &RefName,
         old: ObjectId,
         new: ObjectId,
-    ) -> Result<Result<Vec<Noted>, Obstacle>, RunnerError> {
+    ) -> Result<Brought, RunnerError> {
         let here = |w: &Worktree| w.branch.as_ref() == Some(branch);
         let at: Vec<Worktree> = worktrees::list(self.repo)?.into_iter().filter(here).collect();
         let (mut fitted, mut noted) = (Vec::new(), Vec::new());
@@ -135,13 +143,14 @@ impl Runner<'_> {
             match checkout::fit(self.repo, worktree, old, new)? {
                 Fit::Fits(found) => fitted.push(found),
                 Fit::Blocked(by) => {
-                    return Ok(Err(self.told_of_who_writes(worktree, by).seen_in(&worktree.dir)));
+                    let by = self.told_of_who_writes(worktree, by).seen_in(&worktree.dir);
+                    return Ok(Brought::Blocked(by));
                 }
             }
         }
         // The branch has moved meanwhile, so the swap will be lost: nothing is brought anywhere.
         if !fitted.is_empty() && self.store.tip(branch)? != Some(old) {
-            return Ok(Ok(Vec::new()));
+            return Ok(Brought::All(Vec::new()));
         }
         for found in fitted {
             let brought = checkout::note(self.repo, found, branch)
@@ -157,11 +166,11 @@ impl Runner<'_> {
             };
             if let Some(by) = failure {
                 let left = self.put_back(branch, noted);
-                return Ok(Err(by.left_behind(left.iter().find_map(Finished::obstacle))));
+                return Ok(Brought::Blocked(by.left_behind(left.iter().find_map(Finished::obstacle))));
             }
         }
         if noted.is_empty() {
-            return Ok(Ok(noted));
+            return Ok(Brought::All(noted));
         }
         // The working trees are locked now, and no process switches branches there any more. Those that
         // switched before are put back.
@@ -172,7 +181,7 @@ impl Runner<'_> {
         for noted in gone {
             noted.put_back(self.repo, Some(old));
         }
-        Ok(Ok(noted))
+        Ok(Brought::All(noted))
     }
 
     /// Returns what is in the way in a working tree. Changes that the child of a killed runner is still

@@ -43,8 +43,8 @@ impl Runner<'_> {
         let mut unread = scan.unreadable.into_iter().map(|(name, why)| (name, why.to_string())).next();
         for (name, commit) in scan.refs {
             match self.claim_of(&name, commit)? {
-                Err(why) => unread = unread.or(Some((name, why))),
-                Ok(claim) => {
+                ClaimRead::Not(why) => unread = unread.or(Some((name, why))),
+                ClaimRead::Claim(claim) => {
                     let Some(stopped) = claim.node(branch.short()) else { continue };
                     let id = name.as_bytes().strip_prefix(FLOWS).unwrap_or_default();
                     found.flows.push(String::from_utf8_lossy(id).into_owned());
@@ -68,21 +68,25 @@ impl Runner<'_> {
         Ok(found)
     }
 
-    /// Returns the branches that a flow speaks for; the inner error says why that can't be read.
-    fn claim_of(&self, name: &RefName, commit: ObjectId) -> Result<Result<Arc<Claim>, String>, StoreError> {
+    /// Reads the branches that a flow speaks for.
+    fn claim_of(&self, name: &RefName, commit: ObjectId) -> Result<ClaimRead, StoreError> {
         if let Some(known) = self.repo.known_claim(name, commit) {
-            return Ok(Ok(known));
+            return Ok(ClaimRead::Claim(known));
         }
-        let Ok(read) = self.store.read_commit(commit) else { return Ok(Err("it is no commit".to_owned())) };
+        let not = |why: &str| Ok(ClaimRead::Not(why.to_owned()));
+        let Ok(read) = self.store.read_commit(commit) else { return not("it is no commit") };
         if !self.is_vouched(name, commit, &Message::parse(&read.message))? {
-            return Ok(Err("it is not signed".to_owned()));
+            return not("it is not signed");
         }
         let files = match read_files(&*self.store, read.tree, BOUNDS) {
             Ok(read) => read.files,
-            Err(NoFiles::Store(error)) => return Ok(Err(error.to_string())),
-            Err(why) => return Ok(Err(why.to_string())),
+            Err(NoFiles::Store(error)) => return not(&error.to_string()),
+            Err(why) => return not(&why.to_string()),
         };
-        Ok(claim(&files).map(|claim| self.repo.keep_claim(name, commit, Arc::new(claim))))
+        Ok(match claim(&files) {
+            Ok(claim) => ClaimRead::Claim(self.repo.keep_claim(name, commit, Arc::new(claim))),
+            Err(why) => ClaimRead::Not(why),
+        })
     }
 
     /// Returns a head with what flows say of it: where a node's turn went wrong, a message is what retries
@@ -121,6 +125,14 @@ impl Runner<'_> {
 fn answers_a_turn(tip: &Tip) -> bool {
     let origin = tip.event.as_ref().and_then(Event::origin_state);
     origin.is_some_and(|state| [TURN, ROUTE].contains(&state.as_str()))
+}
+
+/// What a commit of a flow says of branches.
+enum ClaimRead {
+    /// The branches that the flow speaks for.
+    Claim(Arc<Claim>),
+    /// That can't be read, for this reason.
+    Not(String),
 }
 
 fn held_by(flow: &str, reason: String) -> Paused {

@@ -6,6 +6,7 @@
 //! user; nothing depends on them. A scan of many heads asks through `lookups`. Implements K6 (its last
 //! sentence), K13, K33-K35.
 
+use super::landing::AnsweredBy;
 use super::report::{Note, Refusal, Verdict};
 use super::settings::CommandsFrom;
 use super::{Runner, RunnerError, Tip};
@@ -64,9 +65,9 @@ impl Runner<'_> {
     /// Looks for the command that answers a head.
     pub fn resolve(&self, tip: &Tip) -> Result<Resolved, RunnerError> {
         match self.answered_by(tip)? {
-            Some(Some((target, check))) => return self.lookup(&target, &check),
-            Some(None) => return Ok(Resolved::Missing),
-            None => {}
+            AnsweredBy::Check(target, check) => return self.lookup(&target, &check),
+            AnsweredBy::NoRules => return Ok(Resolved::Missing),
+            AnsweredBy::NoRequest => {}
         }
         match tip.event.as_ref().and_then(Event::state_name).filter(|state| !state.is_working()) {
             Some(state) => self.lookup(tip, state),

@@ -42,6 +42,15 @@ pub struct Belongings {
 const LOOKS: usize = 40;
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
+/// What came of a removal.
+#[derive(Debug)]
+pub enum Uninstalled {
+    /// This was removed, and this could not be.
+    Done(Collected),
+    /// Nothing was removed: this has come to stand in the way.
+    InUse(InUse),
+}
+
 /// Why nothing was removed.
 #[derive(Debug)]
 pub enum InUse {
@@ -127,13 +136,12 @@ impl Runner<'_> {
     }
 
     /// Removes everything that git-aynig keeps in this repository; attempts and commits of submodules only
-    /// with `work`. What can't be removed is listed in the result. The inner error is what stands in the way
-    /// by now; nothing was removed then.
-    pub fn remove_belongings(&self, work: bool) -> Result<Result<Collected, InUse>, RunnerError> {
+    /// with `work`. What can't be removed is listed in the result.
+    pub fn remove_belongings(&self, work: bool) -> Result<Uninstalled, RunnerError> {
         let closed = Closed::close(self.repo)?;
         if let Some(why) = self.in_use()? {
             let _ = std::fs::remove_file(closed.path());
-            return Ok(Err(why));
+            return Ok(Uninstalled::InUse(why));
         }
         Hooks::of(self.repo)?.uninstall()?;
         let logs = Duration::ZERO;
@@ -156,7 +164,7 @@ impl Runner<'_> {
         out.failed.extend(left.into_iter().map(|dir| io("remove", &dir)(ErrorKind::ResourceBusy.into())));
         if !out.failed.is_empty() {
             let _ = std::fs::remove_file(closed.path());
-            return Ok(Ok(out));
+            return Ok(Uninstalled::Done(out));
         }
         let mut refs = Vec::new();
         for (name, id) in self.store.scan("refs/aynig/")? {
@@ -194,7 +202,7 @@ impl Runner<'_> {
         let _ = std::fs::remove_dir(&aynig);
         // Git removes this folder, too, with its last worktree.
         let _ = std::fs::remove_dir(self.repo.common_dir.join("worktrees"));
-        Ok(Ok(out))
+        Ok(Uninstalled::Done(out))
     }
 
     /// Returns the folders of the slots that exist.

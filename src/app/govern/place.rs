@@ -115,7 +115,7 @@ impl Branch {
             let declared = done.declare(&root, &next)?;
             kept = Some((done, next, warnings));
             Ok::<_, GovernError>(declared)
-        })??;
+        })?;
         if dispatch {
             background::as_the_hook_would(&session, &settings, &branch)?;
         }

@@ -67,8 +67,8 @@ pub fn environment(
 }
 
 impl Ground<'_> {
-    /// Refuses a tree from which the provider's program would take settings or credentials.
-    pub(super) fn admit(&self) -> Result<Result<(), Refused>, TurnError> {
+    /// Returns why a tree is refused from which the provider's program would take settings or credentials.
+    pub(super) fn refused(&self) -> Result<Option<Refused>, TurnError> {
         let store = &self.runner.store;
         let read = |tree| -> Result<Vec<TreeEntry>, TurnError> {
             Ok(store.read_tree(tree).map_err(TalkError::from)?)
@@ -91,7 +91,7 @@ impl Ground<'_> {
             }
         }
         let paths = paths.iter().map(Vec::as_slice);
-        Ok(admit(self.config().provider, self.program.project_settings, paths))
+        Ok(admit(self.config().provider, self.program.project_settings, paths).err())
     }
 
     /// Returns how to start the program for a prompt, in a session that goes on or in a new one.

@@ -220,7 +220,7 @@ impl<'t> Ground<'t> {
 /// # Errors
 /// Where there is no lease or no flow, or something can't be written; nothing was declared then.
 pub fn run(ground: &Ground<'_>) -> Result<Ended, TurnError> {
-    if let Err(refused) = ground.admit()? {
+    if let Some(refused) = ground.refused()? {
         let why = refused.to_string();
         Events::new(ground.events.as_deref(), ground.runner.clock).failed(ground.node, &why);
         return Ok(Ended::Failed { why, mend: String::new() });

@@ -12,24 +12,39 @@ use crate::protocol::declaration::Declaration;
 use crate::protocol::dialect::Dialect;
 use crate::protocol::event::RECOVERY_ID;
 use crate::store::RefName;
+use crate::store::slots::Slot;
 use crate::store::slots::harvest::{HarvestError, Stage};
 use std::path::Path;
 
 impl Runner<'_> {
     /// Lets `make` change the files of a branch's head in the folder that it is given, and writes them
-    /// together with the state that `make` returns. The inner error is `make`'s own; then nothing was
-    /// written. A local branch that does not exist is created at HEAD if `may_create`.
+    /// together with the state that `make` returns. Where `make` fails nothing is written. A local branch that does not exist is created at HEAD if `may_create`.
     ///
     /// # Errors
     /// [`ChangeError::NoBranch`], [`ChangeError::Leased`], [`ChangeError::Raced`] where the head moved
     /// meanwhile, [`ChangeError::Blocked`] where something is in a checkout's way, [`ChangeError::Slot`]
     /// where no slot is free or what `make` left can't be a commit.
-    pub fn edit<E>(
+    pub fn edit<E: From<ChangeError>>(
         &self,
         branch: &RefName,
         may_create: bool,
         make: impl FnOnce(&Path) -> Result<Declaration, E>,
-    ) -> Result<Result<Written, E>, ChangeError> {
+    ) -> Result<Written, E> {
+        let mut report = Report::new(branch);
+        let (tip, created, mut slot) = self.editable(branch, may_create, &mut report)?;
+        let next = make(slot.dir())?;
+        let moved = self.write_edited(branch, (&tip, created), &mut slot, &next)?;
+        let notes = [report.notes, moved.notes].concat();
+        Ok(Written { created, notes, ..moved })
+    }
+
+    /// Returns the head that is to be changed, whether its branch is yet to be made, and a slot with its files.
+    fn editable(
+        &self,
+        branch: &RefName,
+        may_create: bool,
+        report: &mut Report,
+    ) -> Result<(Tip, bool, Slot), ChangeError> {
         let found = self.fresh_tip(branch)?;
         let created = found.is_none();
         let tip = match found {
@@ -38,15 +53,21 @@ impl Runner<'_> {
             None => return Err(ChangeError::NoBranch(branch.clone())),
         };
         refuse_leased(branch, &tip)?;
-        let mut report = Report::new(branch);
-        let Some(mut slot) = self.take_slot(branch, &tip, &mut report)? else {
+        let Some(mut slot) = self.take_slot(branch, &tip, report)? else {
             return Err(ChangeError::Slot("all are in use".to_owned()));
         };
         slot.fill(self.repo, tip.id(), tip.commit.tree)?;
-        let next = match make(slot.dir()) {
-            Ok(next) => next,
-            Err(error) => return Ok(Err(error)),
-        };
+        Ok((tip, created, slot))
+    }
+
+    /// Makes what was left in the slot the branch's head.
+    fn write_edited(
+        &self,
+        branch: &RefName,
+        (tip, created): (&Tip, bool),
+        slot: &mut Slot,
+        next: &Declaration,
+    ) -> Result<Written, ChangeError> {
         let found = slot.harvest(self.repo, Stage::All, tip.id(), tip.commit.tree);
         let mut found = found.map_err(|error| match error {
             HarvestError::Store(error) => ChangeError::from(error),
@@ -68,8 +89,7 @@ impl Runner<'_> {
             moved_notes(branch, moved)?.ok_or_else(|| ChangeError::Raced(branch.clone()))?
         };
         let _ = slot.leave(self.repo, tip.id());
-        let notes = [report.notes, moved].concat();
-        Ok(Ok(Written { created, notes, ..written(branch, commit, &next.state) }))
+        Ok(Written { notes: moved, ..written(branch, commit, &next.state) })
     }
 
     /// Returns the commit that a new branch begins at.

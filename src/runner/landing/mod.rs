@@ -56,6 +56,16 @@ fn unique() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
+/// Where a head's request to land is answered.
+pub(super) enum AnsweredBy {
+    /// The head is no such request.
+    NoRequest,
+    /// Nowhere: no rules answer it.
+    NoRules,
+    /// At this target, by the command of this state.
+    Check(Box<Tip>, StateName),
+}
+
 impl Runner<'_> {
     /// Returns why this runner may land nothing on a branch; `None` if it may. Without `aynig.landOnto` it
     /// may only where those who write requests are trusted with code (`commandsFrom=branch`).
@@ -86,13 +96,12 @@ impl Runner<'_> {
     }
 
     /// Finds where a request is answered: the target, and the state that checks there. The target's commands
-    /// stand for those of the candidate, which does not exist yet. The outer `None`: the head is no request;
-    /// the inner: no rules answer it.
-    pub(super) fn answered_by(&self, tip: &Tip) -> Result<Option<Option<(Tip, StateName)>>, StoreError> {
-        let Some(request) = tip.event.as_ref().and_then(Request::of) else { return Ok(None) };
+    /// stand for those of the candidate, which does not exist yet.
+    pub(super) fn answered_by(&self, tip: &Tip) -> Result<AnsweredBy, StoreError> {
+        let Some(request) = tip.event.as_ref().and_then(Request::of) else { return Ok(AnsweredBy::NoRequest) };
         let target = self.target(&RefName::branch(&request.onto))?;
         let found = target.and_then(|target| Some((target.usable()?.check.clone(), target.tip)));
-        Ok(Some(found.map(|(check, tip)| (tip, check))))
+        Ok(found.map_or(AnsweredBy::NoRules, |(check, tip)| AnsweredBy::Check(Box::new(tip), check)))
     }
 
     /// Returns what is missing of what this head waits for. A branch that can't be read, such as a symbolic

@@ -5,7 +5,7 @@
 //! there is bounded, and only messages of the run's own inbox are accepted. Implements K48 (`--take`).
 
 use super::super::change::{ChangeError, Inside};
-use super::super::inbox::Found;
+use super::super::inbox::{Found, Read};
 use super::super::{Runner, RunnerError, io};
 use super::TalkError;
 use super::inbox::Waiting;
@@ -63,7 +63,9 @@ impl Runner<'_> {
         let mut found = taken(run_dir, branch);
         let mut kept = Vec::with_capacity(found.len());
         for found in found.drain(..) {
-            if self.store.tip(&found.name)? == Some(found.commit) && self.letter(branch, &found)?.is_ok() {
+            if self.store.tip(&found.name)? == Some(found.commit)
+                && matches!(self.letter(branch, &found)?, Read::Letter(_))
+            {
                 kept.push(found);
             }
         }

@@ -46,6 +46,16 @@ impl Taken {
     }
 }
 
+/// What came of reverting a checkout.
+pub(super) enum Undone {
+    /// The checkout had done nothing.
+    Nothing,
+    /// What it had done is reverted.
+    All,
+    /// Something of the user's is in the way; Git's message.
+    InTheWay(String),
+}
+
 impl RepoGit {
     /// Enters into a copy of the index what an earlier checkout from `old` to `new` had written already, and
     /// removes the files that it had written in part.
@@ -104,22 +114,21 @@ impl RepoGit {
     }
 
     /// Reverts what a checkout from `old` to `new` did in a working tree, and in a copy of its index, to
-    /// what `to` holds. Returns `false` where it had done nothing, and Git's message where something of
-    /// the user's is in the way.
-    pub(crate) fn put_back(
+    /// what `to` holds.
+    pub(super) fn put_back(
         &self,
         (git_dir, dir, index): (&Path, &Path, &Path),
         (old, new): (ObjectId, ObjectId),
         to: ObjectId,
         lock: &IndexLock,
-    ) -> Result<Result<bool, String>, StoreError> {
+    ) -> Result<Undone, StoreError> {
         self.refresh_index(git_dir, dir, index)?;
         let taken = self.take_on(git_dir, dir, index, (old, new))?;
         if !taken.is_any() {
-            return Ok(Ok(false));
+            return Ok(Undone::Nothing);
         }
         if let Some(words) = self.two_tree_merge(git_dir, dir, index, (new, to), Some(lock))? {
-            return Ok(Err(words));
+            return Ok(Undone::InTheWay(words));
         }
         if !taken.begun.is_empty() {
             let command = self.in_tree(git_dir, dir).verb("checkout-index");
@@ -128,7 +137,7 @@ impl RepoGit {
             // A path that `to` does not have stays away; the child's failure over it is ignored.
             command.env("GIT_INDEX_FILE", index).stdin(paths).output()?;
         }
-        Ok(Ok(true))
+        Ok(Undone::All)
     }
 
     fn changes(&self, old: ObjectId, new: ObjectId) -> Result<Vec<Change>, StoreError> {

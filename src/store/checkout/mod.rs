@@ -16,6 +16,7 @@ pub(crate) mod sparse;
 pub(crate) mod workspace;
 pub(crate) mod worktrees;
 
+use half_done::Undone;
 use crate::protocol::id::ObjectId;
 use crate::protocol::obstacle::Obstacle;
 use crate::store::repository::Repository;
@@ -136,8 +137,8 @@ impl Fitted {
         }
     }
 
-    /// Changes the files, and then the index, whose lock the caller holds.
-    fn bring(self, repo: &Repository, lock: &IndexLock) -> Result<Result<(), Obstacle>, StoreError> {
+    /// Changes the files, and then the index, whose lock the caller holds; or returns what is in the way.
+    fn bring(self, repo: &Repository, lock: &IndexLock) -> Result<Option<Obstacle>, StoreError> {
         let Self { at, copy, old, new, tried } = self;
         let (git_dir, dir, index) = (&at.git_dir, &at.dir, copy.path());
         // As little as possible is done under the lock: untracked files that were looked at just
@@ -149,13 +150,13 @@ impl Fitted {
         if let Some(words) = refusal {
             // The trial succeeded, so only files that were edited since then are local changes.
             let edited = ["not uptodate", "would be overwritten", "would be removed"];
-            return Ok(Err(match edited.iter().any(|said| words.contains(said)) {
+            return Ok(Some(match edited.iter().any(|said| words.contains(said)) {
                 true => Obstacle::Changes(words),
                 false => Obstacle::Failed(words),
             }));
         }
         copy.put(lock)?;
-        Ok(Ok(()))
+        Ok(None)
     }
 }
 
@@ -310,7 +311,7 @@ impl Noted {
             Fit::Blocked(by) => return Err(by),
         };
         let lock = self.lock.insert(lock);
-        fitted.bring(repo, lock).map_err(|error| failed(&error))?
+        fitted.bring(repo, lock).map_err(|error| failed(&error))?.map_or(Ok(()), Err)
     }
 
     /// Ends the checkout, because the branch has moved: releases the index and removes the note. If the index
@@ -351,9 +352,9 @@ fn put_back(
 ) -> Result<Option<String>, StoreError> {
     let copy = Copy::of(repo, git_dir)?;
     match repo.git.put_back((git_dir, dir, copy.path()), (old, new), tip.unwrap_or(old), lock)? {
-        Err(words) => Ok(Some(words)),
-        Ok(false) => Ok(None),
-        Ok(true) => copy.put(lock).map(|()| None),
+        Undone::InTheWay(words) => Ok(Some(words)),
+        Undone::Nothing => Ok(None),
+        Undone::All => copy.put(lock).map(|()| None),
     }
 }
 
@@ -441,11 +442,11 @@ impl Left {
             Fit::Fits(held) => {
                 let (fitted, lock) = *held;
                 Ok(match fitted.bring(repo, &lock)? {
-                    Ok(()) => {
+                    None => {
                         lock.release()?;
                         Finished::Arrived(dir)
                     }
-                    Err(by) => Finished::Blocked(dir, by),
+                    Some(by) => Finished::Blocked(dir, by),
                 })
             }
         }

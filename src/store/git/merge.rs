@@ -20,6 +20,14 @@ pub(crate) enum Merged {
     Apart(Vec<String>),
 }
 
+/// What became of paths that a merge of trees left unmerged.
+enum Resolved {
+    /// All are resolved; at these the second side's version was taken.
+    All(Vec<Overruled>),
+    /// These are a file on one side and a folder on the other.
+    Apart(Vec<String>),
+}
+
 /// The result of a merge of commits.
 #[derive(Debug)]
 pub(crate) enum Joined {
@@ -154,17 +162,18 @@ impl RepoGit {
             .and_then(|_| self.resolve_unmerged(&scratch))
             .and_then(|resolved| {
                 Ok(match resolved {
-                    Ok(overruled) => Merged::Tree(self.write_tree(&self.common_dir, &scratch)?, overruled),
-                    Err(apart) => Merged::Apart(apart),
+                    Resolved::All(overruled) => {
+                        Merged::Tree(self.write_tree(&self.common_dir, &scratch)?, overruled)
+                    }
+                    Resolved::Apart(apart) => Merged::Apart(apart),
                 })
             });
         let _ = std::fs::remove_file(&scratch);
         outcome
     }
 
-    /// Resolves the paths that a three-way `read-tree` left unmerged. Returns those where the second side's
-    /// version was taken, or the files that stand where a folder is.
-    fn resolve_unmerged(&self, index: &Path) -> Result<Result<Vec<Overruled>, Vec<String>>, StoreError> {
+    /// Resolves the paths that a three-way `read-tree` left unmerged.
+    fn resolve_unmerged(&self, index: &Path) -> Result<Resolved, StoreError> {
         let listed = self.here().verb("ls-files").args(["-s", "-z"]).env("GIT_INDEX_FILE", index).ok()?;
         let mut unmerged: BTreeMap<&[u8], [Option<Side>; 3]> = BTreeMap::new();
         let mut paths: BTreeSet<&[u8]> = BTreeSet::new();
@@ -197,11 +206,11 @@ impl RepoGit {
         }
         let apart = files_with_something_below(&paths);
         if !apart.is_empty() {
-            return Ok(Err(apart));
+            return Ok(Resolved::Apart(apart));
         }
         let command = self.here().verb("update-index").args(["-z", "--index-info"]);
         command.env("GIT_INDEX_FILE", index).stdin([gone, info].concat()).ok()?;
-        Ok(Ok(overruled))
+        Ok(Resolved::All(overruled))
     }
 
     /// Returns what one unmerged path holds in the end, and why the second side was

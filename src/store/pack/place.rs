@@ -76,38 +76,38 @@ impl<'a> Plan<'a> {
         let mut plan = Plan { site, pack, new: Vec::new(), overwritten: Vec::new(), unchanged: 0 };
         let mut in_the_way = Vec::new();
         for file in &pack.files {
-            if let Err(why) = plan.judge(file)? {
+            if let Some(why) = plan.judge(file)? {
                 in_the_way.push(Refusal { path: file.path.clone(), why });
             }
         }
         if in_the_way.is_empty() { Ok(plan) } else { Err(PackError::InTheWay(in_the_way)) }
     }
 
-    /// Adds one file of the pack to the plan; the inner error says why it can't be put in its place.
-    fn judge(&mut self, file: &'a File) -> Result<Result<(), &'static str>, PackError> {
+    /// Adds one file of the pack to the plan, or returns why it can't be put in its place.
+    fn judge(&mut self, file: &'a File) -> Result<Option<&'static str>, PackError> {
         for (end, _) in file.path.iter().enumerate().filter(|(_, b)| **b == b'/') {
             match look(&self.site.place(&file.path[..end]))? {
                 None => break,
                 Some(meta) if meta.is_dir() => {}
-                Some(_) => return Ok(Err("the pack has a folder where a file is here")),
+                Some(_) => return Ok(Some("the pack has a folder where a file is here")),
             }
         }
         let place = self.site.place(&file.path);
         let Some(meta) = look(&place)? else {
             self.new.push(file);
-            return Ok(Ok(()));
+            return Ok(None);
         };
         if !meta.is_file() && !meta.is_symlink() {
-            return Ok(Err("the pack has a file where something else is here"));
+            return Ok(Some("the pack has a file where something else is here"));
         }
         if is_same(&place, &meta, file.kind, &self.pack.content(file)?)? {
             self.unchanged += 1;
         } else if self.site.committed.contains(&file.path) {
             self.overwritten.push(file);
         } else {
-            return Ok(Err("it is not committed here, and would be lost"));
+            return Ok(Some("it is not committed here, and would be lost"));
         }
-        Ok(Ok(()))
+        Ok(None)
     }
 
     /// Returns what the plan changes, as `git diff --stat --summary` shows it.
