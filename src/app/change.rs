@@ -191,7 +191,7 @@ impl<'a> Change<'a> {
                 chosen.push(self.session.branch(name)?);
                 continue;
             }
-            let patterns = [name.to_string_lossy().into_owned()];
+            let patterns = [name.as_bytes()];
             let matched: Vec<_> = able.iter().filter(|branch| pattern::any(&patterns, branch)).collect();
             if matched.is_empty() {
                 let remote = self.settings.remote.clone();

@@ -25,6 +25,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
 /// The schema of the line of a compared attempt.
 pub const COMPARE_SCHEMA: &str = "aynig.compare/1";
@@ -158,7 +159,7 @@ fn one(
     let remote = runner.settings.remote.clone();
     let stalled = tip.event.as_ref().is_some_and(|event| event.text(STALLED_RUN).is_some());
     let found = stalled
-        .then(|| diff::find(session, Some(OsStr::new(&*String::from_utf8_lossy(branch.short()))), remote));
+        .then(|| diff::find(session, Some(OsStr::from_bytes(branch.short())), remote));
     let work = match found.transpose() {
         Ok(found) => found.and_then(|found| found.work).unwrap_or(tip.id()),
         Err(AppError::Past(

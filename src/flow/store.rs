@@ -18,7 +18,7 @@ use crate::protocol::message::Message;
 use crate::protocol::pause::Holder;
 use crate::protocol::swap::{Patience, try_again};
 use crate::runner::nodes::BOUNDS;
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{Runner, is_written};
 use crate::store::files::{Read, read_files, write_files};
 use crate::store::{Expected, RefChange, RefName, RemoteFailure, StoreError, Swap, swap};
 use std::time::Duration;
@@ -277,9 +277,8 @@ impl<'f, 'r> Flows<'f, 'r> {
                 None => store.try_swaps(std::slice::from_ref(&change), &by, "").map(|()| Swap::Won),
             };
             return match made {
-                Ok(Swap::Won) => Ok(true),
-                Ok(Swap::Lost { .. }) | Err(StoreError::Moved { .. }) => Ok(false),
-                Ok(Swap::Unknown { cause }) => Err(RunnerError::unknown(name, cause).into()),
+                Ok(made) => Ok(is_written(name, made)?),
+                Err(StoreError::Moved { .. }) => Ok(false),
                 Err(StoreError::Remote {
                     failure: RemoteFailure::Declined | RemoteFailure::Busy, ..
                 }) if try_again(Patience::Tries, waits, Duration::ZERO).is_some() => {

@@ -6,12 +6,12 @@ use gix::glob::wildmatch::Mode;
 
 /// True where one of the patterns matches the branch. A pattern that begins with `refs/` is matched against
 /// the full name, any other against the short name. `*` stops at `/`, `**` does not.
-pub(crate) fn any(patterns: &[String], branch: &RefName) -> bool {
-    patterns.iter().any(|pattern| {
+pub(crate) fn any(patterns: &[impl AsRef<[u8]>], branch: &RefName) -> bool {
+    patterns.iter().map(AsRef::as_ref).any(|pattern| {
         let matches = |name: &[u8]| {
-            gix::glob::wildmatch(pattern.as_bytes().as_bstr(), name.as_bstr(), Mode::NO_MATCH_SLASH_LITERAL)
+            gix::glob::wildmatch(pattern.as_bstr(), name.as_bstr(), Mode::NO_MATCH_SLASH_LITERAL)
         };
-        if pattern.starts_with("refs/") { matches(branch.as_bytes()) } else { matches(branch.short()) }
+        if pattern.starts_with(b"refs/") { matches(branch.as_bytes()) } else { matches(branch.short()) }
     })
 }
 

@@ -29,11 +29,12 @@ pub(crate) fn logs(root: &Root) -> Result<Vec<String>, GovernedError> {
     let path = root.folder().join(FILE);
     disk::scaffold(root, &path, MERGED, 0o666)?;
     let rules = read(root, &path)?.unwrap_or_default();
-    let has = |rule: &str| rules.lines().any(|line| line == rule);
+    let has = |rule: &str| lines(&rules).any(|line| line == rule.as_bytes());
     if has(LOGS_MERGED_ONLY) && !has(KEPT) {
-        let others: String =
-            rules.split_inclusive('\n').filter(|line| line.trim_end() != LINES_KEPT).collect();
-        disk::write_whole(root, &path, format!("{KEPT}\n{others}").as_bytes())?;
+        let raw = rules.split_inclusive(|byte| *byte == b'\n');
+        let others = raw.filter(|line| line.trim_ascii_end() != LINES_KEPT.as_bytes()).flatten();
+        let wanted: Vec<u8> = KEPT.as_bytes().iter().chain(b"\n").chain(others).copied().collect();
+        disk::write_whole(root, &path, &wanted)?;
     }
     talk(root)?;
     // Where the project tracks the file, it is committed as any file is, with what attributes make of it.
@@ -43,19 +44,19 @@ pub(crate) fn logs(root: &Root) -> Result<Vec<String>, GovernedError> {
 fn talk(root: &Root) -> Result<(), GovernedError> {
     let path = root.folder().join(PROJECTS);
     let rules = read(root, &path)?.unwrap_or_default();
-    let is_text = !rules.contains(char::REPLACEMENT_CHARACTER);
-    if is_text && rules.lines().any(|line| TALK_BEFORE.contains(&line)) {
-        let whole = |line: &str| match TALK_BEFORE.contains(&line.trim_end()) {
-            true => line.replace(line.trim_end(), TALK_MERGED),
-            false => line.to_owned(),
+    let is_before = |line: &[u8]| TALK_BEFORE.iter().any(|before| before.as_bytes() == line);
+    if lines(&rules).any(is_before) {
+        let whole = |raw: &[u8]| {
+            let (line, end) = raw.split_at(raw.trim_ascii_end().len());
+            [if is_before(line) { TALK_MERGED.as_bytes() } else { line }, end].concat()
         };
-        let rules: String = rules.split_inclusive('\n').map(whole).collect();
-        return disk::write_whole(root, &path, rules.as_bytes());
+        let rules: Vec<u8> = rules.split_inclusive(|byte| *byte == b'\n').flat_map(whole).collect();
+        return disk::write_whole(root, &path, &rules);
     }
-    if rules.lines().any(|line| line.contains("TALK.md")) {
+    if lines(&rules).any(|line| line.windows(7).any(|part| part == b"TALK.md")) {
         return Ok(());
     }
-    let between = if rules.is_empty() || rules.ends_with('\n') { "" } else { "\n" };
+    let between = if rules.is_empty() || rules.ends_with(b"\n") { "" } else { "\n" };
     disk::append(root, &path, &format!("{between}{TALK_MERGED}\n"))
 }
 
@@ -64,16 +65,26 @@ pub(crate) fn follow(root: &Root, state: &State) -> Result<(), GovernedError> {
     let path = root.folder().join(FILE);
     let is_over = state.status() == Some(RunStatus::Completed);
     let found = read(root, &path)?;
-    let rules = found.clone().unwrap_or_else(|| if is_over { MERGED.to_owned() } else { String::new() });
-    let mut lines: Vec<&str> = rules.lines().filter(|line| *line != STATE_MERGED).collect();
-    lines.extend(is_over.then_some(STATE_MERGED));
-    let wanted: String = lines.into_iter().map(|line| format!("{line}\n")).collect();
+    let rules = found.clone().unwrap_or_else(|| if is_over { MERGED.into() } else { Vec::new() });
+    let others = lines(&rules).filter(|line| *line != STATE_MERGED.as_bytes());
+    let all = others.chain(is_over.then_some(STATE_MERGED.as_bytes()));
+    let wanted: Vec<u8> = all.flat_map(|line| [line, b"\n"]).flatten().copied().collect();
     if wanted == found.unwrap_or_default() {
         return Ok(());
     }
-    disk::write_whole(root, &path, wanted.as_bytes())
+    disk::write_whole(root, &path, &wanted)
 }
 
-fn read(root: &Root, path: &Path) -> Result<Option<String>, GovernedError> {
-    Ok(disk::read(root, path)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+/// Reads rules as bytes: the paths in them may be in any encoding, and are written back as they were.
+fn read(root: &Root, path: &Path) -> Result<Option<Vec<u8>>, GovernedError> {
+    disk::read(root, path)
+}
+
+/// Returns the lines of rules, without their ends.
+fn lines(rules: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let without_end = |line: &[u8]| {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        line.strip_suffix(b"\r").unwrap_or(line).len()
+    };
+    rules.split_inclusive(|byte| *byte == b'\n').map(move |line| &line[..without_end(line)])
 }
