@@ -7,7 +7,7 @@
 use super::worker::{Ended, Guarded, Worker, alone};
 use super::{GovernError, hooks};
 use crate::governed::{
-    Config, GovernedError, HookStop, Left, Root, State, TimeLeft, Turn, left, make_staging, read_prompt,
+    Config, HookStop, Left, Root, State, TimeLeft, Turn, left, make_staging, read_prompt,
     too_long,
 };
 use crate::supervisor::Ending;
@@ -32,6 +32,16 @@ pub(crate) struct Driver<'a> {
     pub audience: &'a dyn Audience,
 }
 
+/// What came of a turn whose bundle is written.
+pub(super) enum Sent {
+    /// A hook said no.
+    Stopped(HookStop),
+    /// Its worker is not ours to start.
+    NotOurs,
+    /// Its worker has ended.
+    Worked(Worked),
+}
+
 /// What a worker left.
 pub(super) enum Worked {
     /// A result, which is staged.
@@ -53,24 +63,25 @@ impl Driver<'_> {
         alone(self.root, state, role)
     }
 
-    /// Returns the worker of a turn whose bundle is written; `None` where it is not ours to start.
-    pub(super) fn worker_of(&self, turn: &Turn) -> Result<Option<Worker>, GovernError> {
+    /// Has a turn done whose bundle is written: asks the hooks of `after_dispatch`, and then its worker.
+    pub(super) fn dispatch(&self, state: &State, turn: &Turn, bundle: &Path) -> Result<Sent, GovernError> {
+        if let Some(stop) = hooks::stopped(self.root, self.config, state.run_id(), turn, bundle)? {
+            return Ok(Sent::Stopped(stop));
+        }
+        match self.worker_of(turn)? {
+            Some(worker) => self.work(&worker, state, turn).map(Sent::Worked),
+            None => Ok(Sent::NotOurs),
+        }
+    }
+
+    /// Returns the worker of a turn; `None` where it is not ours to start.
+    fn worker_of(&self, turn: &Turn) -> Result<Option<Worker>, GovernError> {
         let prompt = read_prompt(self.root, turn.id())?;
         Worker::of(self.worker, self.config, turn.role(), &prompt, self.grace)
     }
 
-    /// Asks the hooks of `after_dispatch`, and returns the one that stopped the dispatch.
-    pub(super) fn asked(
-        &self,
-        state: &State,
-        turn: &Turn,
-        bundle: &Path,
-    ) -> Result<Option<HookStop>, GovernedError> {
-        hooks::stopped(self.root, self.config, state.run_id(), turn, bundle)
-    }
-
     /// Has the worker do the turn. What it changed of the run's own files is put back.
-    pub(super) fn work(&self, worker: &Worker, state: &State, turn: &Turn) -> Result<Worked, GovernError> {
+    fn work(&self, worker: &Worker, state: &State, turn: &Turn) -> Result<Worked, GovernError> {
         make_staging(self.root, turn.id())?;
         let guarded = Guarded::before(self.root, turn.id())?;
         let ended = worker.run(self.root, self.config, state, turn, self.audience)?;

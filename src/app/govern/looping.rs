@@ -2,7 +2,7 @@
 //! G8, G9.
 
 use super::GovernError;
-use super::driver::{Driver, Worked};
+use super::driver::{Driver, Sent, Worked};
 use super::next::role_after;
 use crate::governed::{
     Accepted, Config, GateKind, GovernedError, State, Turn, out_of_time, set_aside_result,
@@ -50,16 +50,16 @@ impl Answers<'_> {
     ) -> Result<Dispatched, GovernError> {
         let driver = self.driver;
         driver.alone(state, turn.role())?;
-        let Some(worker) = driver.worker_of(turn)? else {
-            return Ok(Dispatched::Blocked(format!("{} has a worker of its own", turn.role())));
-        };
-        if let Some(stop) = driver.asked(state, turn, bundle_path)? {
-            return Ok(Dispatched::Blocked(format!("hook '{}' said no: {}", stop.hook_name, stop.message)));
-        }
-        Ok(match driver.work(&worker, state, turn)? {
-            Worked::Staged => Dispatched::Staged,
-            Worked::Wrong(_, errors) => Dispatched::Reject(errors.into_iter().next().unwrap_or_default()),
-            Worked::OutOfTime(time) => {
+        Ok(match driver.dispatch(state, turn, bundle_path)? {
+            Sent::Stopped(stop) => {
+                Dispatched::Blocked(format!("hook '{}' said no: {}", stop.hook_name, stop.message))
+            }
+            Sent::NotOurs => Dispatched::Blocked(format!("{} has a worker of its own", turn.role())),
+            Sent::Worked(Worked::Staged) => Dispatched::Staged,
+            Sent::Worked(Worked::Wrong(_, errors)) => {
+                Dispatched::Reject(errors.into_iter().next().unwrap_or_default())
+            }
+            Sent::Worked(Worked::OutOfTime(time)) => {
                 let error = out_of_time(driver.root, driver.config, turn.id(), &time);
                 let why = error.to_string();
                 self.failures.push(error.into());

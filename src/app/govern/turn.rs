@@ -8,7 +8,7 @@
 
 use super::acts::{accepted_as, rejected};
 use super::begin::begun;
-use super::driver::{Driver, Worked};
+use super::driver::{Driver, Sent, Worked};
 use super::next::{Next, is_dispatchable};
 use super::{Act, Done, hooks};
 use crate::governed::{
@@ -48,18 +48,20 @@ impl Turning<'_> {
         let state = load_state(root, config)?;
         let options = BundleOptions { turn_id: Some(turn.id().to_owned()), warnings: Vec::new() };
         let bundle = write_dispatch_bundle(root, &state, config, &options)?;
-        if let Some(stop) = self.driver.asked(&state, &turn, &bundle.path)? {
-            let phase = HookPhase::AfterDispatch;
-            return Ok(hooks::blocked_by(root, config, phase, &stop, Some(&turn))?);
-        }
-        let Some(worker) = self.driver.worker_of(&turn)? else {
-            let state = load_state(root, config)?;
-            let mut done =
-                Done::new(state, format!("{}: turn {} waits for its worker", self.role, turn.id()));
-            done.next = Some(Next::Waiting(self.role.to_owned()));
-            return Ok(done);
+        let worked = match self.driver.dispatch(&state, &bundle.turn, &bundle.path)? {
+            Sent::Stopped(stop) => {
+                let phase = HookPhase::AfterDispatch;
+                return Ok(hooks::blocked_by(root, config, phase, &stop, Some(&turn))?);
+            }
+            Sent::NotOurs => {
+                let state = load_state(root, config)?;
+                let mut done =
+                    Done::new(state, format!("{}: turn {} waits for its worker", self.role, turn.id()));
+                done.next = Some(Next::Waiting(self.role.to_owned()));
+                return Ok(done);
+            }
+            Sent::Worked(worked) => worked,
         };
-        let worked = self.driver.work(&worker, &state, &bundle.turn)?;
         let mut done = Done::settled(self.judge(&turn, worked))?;
         if load_state(root, config)?.turn(turn.id()).is_none() {
             done.rest = Rest::All;
