@@ -71,6 +71,8 @@ const OWNED: &[(&str, &[&str])] = &[
     ("eprint!", &["cli"]),
     ("eprintln!", &["cli", "supervisor"]),
     ("unsafe ", &[]),
+    // What can come of a step has a name, each way.
+    ("Result<Result<", &["conformance"]),
 ];
 
 /// What the page's package never says: it asks the supervisor, which is the library's.
@@ -222,8 +224,8 @@ fn the_page_uses_the_library_below_the_command_line() {
 
 /// Whether a line has this word, and not within a longer one: `println!` is in `eprintln!` too.
 fn says(line: &str, word: &str) -> bool {
-    let in_word = |c: char| c.is_alphanumeric() || c == '_';
-    line.match_indices(word).any(|(at, _)| !(word.starts_with(in_word) && line[..at].ends_with(in_word)))
+    line.match_indices(word)
+        .any(|(at, _)| !(word.starts_with(is_in_word) && line[..at].ends_with(is_in_word)))
 }
 
 #[test]
@@ -261,6 +263,104 @@ fn no_file_is_longer_than_a_reader_has_patience_for() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What files of the runner call the methods of a run and of its runner on.
+const RECEIVERS: [&str; 3] = ["self", "runner", "run"];
+
+/// The functions of a source: methods of a runner and of a run that is under way, and free functions.
+fn defined(code: &str) -> (BTreeSet<&str>, BTreeSet<&str>) {
+    let (mut methods, mut free, mut of_a_run) = (BTreeSet::new(), BTreeSet::new(), false);
+    for line in code.lines() {
+        if let Some(of) = line.strip_prefix("impl") {
+            of_a_run = !of.contains(" for ") && (of.contains("Runner<") || of.contains("ActiveRun<"));
+        }
+        let Some((before, after)) = line.split_once("fn ") else { continue };
+        let name = words(after).next().unwrap_or_default();
+        let is_free =
+            !line.starts_with(' ') && before.chars().all(|c| c.is_alphanumeric() || " ()_".contains(c));
+        if is_free {
+            free.insert(name);
+        } else if of_a_run && before.starts_with("    ") && !before.starts_with("     ") {
+            methods.insert(name);
+        }
+    }
+    (methods, free)
+}
+
+/// The names that a source calls, each with what stands before its dot, or nothing.
+fn called(code: &str) -> BTreeSet<(&str, &str)> {
+    let last = |text: &'_ str| text.rfind(|c| !is_in_word(c)).map_or(0, |end| end + 1);
+    let mut found = BTreeSet::new();
+    for (at, _) in code.match_indices('(') {
+        let begin = last(&code[..at]);
+        let given = code[..begin].trim_end().strip_suffix('.').map(str::trim_end);
+        found.insert((given.map_or("", |given| &given[last(given)..]), &code[begin..at]));
+    }
+    found
+}
+
+fn is_in_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c| !is_in_word(c))
+}
+
+/// Which file of the runner calls which, by the names that one file alone defines.
+fn calls_of_the_runner() -> BTreeMap<String, BTreeSet<String>> {
+    let files: BTreeMap<String, String> = sources("src/runner")
+        .into_iter()
+        .map(|(path, text)| (path.to_string_lossy().into_owned(), divided(&text).0))
+        .collect();
+    let mut owners: BTreeMap<(bool, &str), BTreeSet<&String>> = BTreeMap::new();
+    for (file, code) in &files {
+        let (methods, free) = defined(code);
+        let names =
+            methods.into_iter().map(|name| (true, name)).chain(free.into_iter().map(|name| (false, name)));
+        for name in names {
+            owners.entry(name).or_default().insert(file);
+        }
+    }
+    let mut calls: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (file, code) in &files {
+        let imported = code.split(';').filter(|part| part.trim_start().starts_with("use super"));
+        let imported: BTreeSet<&str> = imported.flat_map(words).collect();
+        for (given, name) in called(code) {
+            let is_method = RECEIVERS.contains(&given);
+            // A type of the file's own may have a method of that name.
+            let is_own = code.contains(&format!("fn {name}("));
+            if is_own || !is_method && (!given.is_empty() || !imported.contains(name)) {
+                continue;
+            }
+            let owned = owners.get(&(is_method, name)).filter(|owned| owned.len() == 1);
+            let owner = owned.and_then(|owned| owned.first()).filter(|owner| **owner != file);
+            calls.entry(file.clone()).or_default().extend(owner.map(|owner| (*owner).clone()));
+        }
+    }
+    calls
+}
+
+/// The order of steps of a tick is readable only while no file calls back into one that calls it, however many files
+/// lie between.
+#[test]
+fn no_file_of_the_runner_calls_one_that_calls_it() {
+    let mut calls = calls_of_the_runner();
+    assert!(calls["src/runner/tick.rs"].len() > 10 && calls.len() > 50, "{calls:#?}");
+    // Files that call none of those that are left, and those that none of them calls, are left out, until only circles
+    // are left.
+    loop {
+        let before = calls.len();
+        let left: BTreeSet<String> = calls.keys().cloned().collect();
+        calls.values_mut().for_each(|called| called.retain(|file| left.contains(file)));
+        let called: BTreeSet<String> = calls.values().flatten().cloned().collect();
+        calls.retain(|file, calls| !calls.is_empty() && called.contains(file));
+        if calls.len() == before {
+            break;
+        }
+    }
+    assert!(calls.is_empty(), "each of these files calls one of these, which leads back: {calls:#?}");
 }
 
 #[test]
