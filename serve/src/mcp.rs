@@ -66,7 +66,7 @@ pub fn main() -> ExitCode {
 }
 
 async fn serve(args: &Args) -> Result<(), String> {
-    let nobody = |error| format!("nobody listens on '{}': {error}", args.socket.display());
+    let nobody = |error| format!("no program listens on '{}': {error}", args.socket.display());
     let stream = connect(&args.socket).map_err(nobody)?;
     stream.set_nonblocking(true).map_err(nobody)?;
     let (reads, writes) = UnixStream::from_std(stream).map_err(nobody)?.into_split();

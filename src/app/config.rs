@@ -239,7 +239,7 @@ impl Config {
             run_ids: Default::default(),
             ready: Default::default(),
             wait_for_slot: true,
-            // Whoever acts on the key refuses a value that is none.
+            // What acts on the key refuses a value that is none.
             hooks_off: matches!(self.hooks(), Ok(HookMode::Off)),
         })
     }

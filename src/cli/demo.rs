@@ -141,7 +141,7 @@ impl Stage {
             return Err(Failure::fatal("interrupted"));
         }
         if !output::offer(&format!("$ {typed}")) {
-            return Err(Failure::fatal("nobody reads the demo any more"));
+            return Err(Failure::fatal("the reader of the demo has gone"));
         }
         let (status, printed) = self.place.run(typed)?;
         output::raw(false, escape_block(&printed).as_bytes());

@@ -231,7 +231,7 @@ fn failed(at: &Addressed, report: &Report, error: &RunnerError) -> Vec<String> {
             format!("run {run} had claimed it: its lease, where it is still there, ends by itself")
         }
         (None, error) if may_be_claimed(error) => {
-            "it may be claimed: a lease that nobody holds ends by itself".to_owned()
+            "it may be claimed: a lease that no runner holds ends by itself".to_owned()
         }
         (None, _) => "nothing was claimed".to_owned(),
     };

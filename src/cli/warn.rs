@@ -54,7 +54,7 @@ fn text(warning: &Warning) -> String {
         }
         Warning::LeftToOthers(branch) => {
             let shown = escape(branch.short());
-            format!("nothing may run on '{shown}' here: it waits for the next tick of somebody who may\n")
+            format!("nothing may run on '{shown}' here: it waits for the next tick of a user who may\n")
         }
         Warning::NoCurrentBranch => {
             "HEAD is detached: no branch is the current one\nhint: git switch <branch>\n".to_owned()

@@ -22,7 +22,7 @@ pub enum GovernedError {
         folder: PathBuf,
     },
     /// The configuration, or the folder that holds it, is owned by another user.
-    #[error("cannot use '{}': it is owned by someone else", folder.display())]
+    #[error("cannot use '{}': it is owned by another user", folder.display())]
     ForeignOwner {
         /// The folder that holds the configuration.
         folder: PathBuf,

@@ -43,7 +43,7 @@ const EXEMPT: [&str; 3] = [".agentxchain/reviews/", ".agentxchain/reports/", ".a
 
 /// What a look at the workspace found.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Sight {
+pub(super) enum WorkspaceSnapshot {
     /// The workspace is in no repository.
     NoGit,
     Git {
@@ -111,8 +111,8 @@ pub(super) fn is_safe(root: &Root, folder: &Path, file: &Path) -> Result<bool, G
 }
 
 /// Looks at the workspace.
-pub(super) fn look(root: &Root) -> Result<Sight, GovernedError> {
-    let Some(workspace) = workspace(root)? else { return Ok(Sight::NoGit) };
+pub(super) fn look(root: &Root) -> Result<WorkspaceSnapshot, GovernedError> {
+    let Some(workspace) = workspace(root)? else { return Ok(WorkspaceSnapshot::NoGit) };
     let below = below(root, &workspace);
     let output = workspace.status(root.folder()).map_err(failed)?;
     let (mut head, mut dirty, mut untracked) = (None, Vec::new(), Vec::new());
@@ -138,7 +138,7 @@ pub(super) fn look(root: &Root) -> Result<Sight, GovernedError> {
     }
     dirty.sort();
     dirty.dedup();
-    Ok(Sight::Git { head, dirty, untracked })
+    Ok(WorkspaceSnapshot::Git { head, dirty, untracked })
 }
 
 /// Returns a word for a file's content: `sha256:` and a digest (of a link, that of its target), `deleted` or
@@ -176,16 +176,16 @@ fn markers(root: &Root, files: &[String]) -> Object {
 }
 
 /// Returns the baseline of a turn that begins now.
-pub(super) fn baseline(root: &Root, sight: &Sight) -> Value {
-    match sight {
-        Sight::NoGit => json!({
+pub(super) fn baseline(root: &Root, snapshot: &WorkspaceSnapshot) -> Value {
+    match snapshot {
+        WorkspaceSnapshot::NoGit => json!({
             "kind": "no_git",
             "head_ref": null,
             "clean": true,
             "captured_at": root.now(),
             "dirty_snapshot": {},
         }),
-        Sight::Git { head, dirty, .. } => json!({
+        WorkspaceSnapshot::Git { head, dirty, .. } => json!({
             "kind": "git_worktree",
             "head_ref": head,
             "clean": dirty.is_empty(),
@@ -224,10 +224,10 @@ pub(super) fn own_baseline(root: &Root, state: &State, turn: &Turn) -> Result<Op
 }
 
 /// Returns the files that make the workspace unclean for a role that writes.
-pub(super) fn unclean(sight: &Sight) -> Vec<String> {
-    match sight {
-        Sight::NoGit => Vec::new(),
-        Sight::Git { dirty, .. } => {
+pub(super) fn unclean(snapshot: &WorkspaceSnapshot) -> Vec<String> {
+    match snapshot {
+        WorkspaceSnapshot::NoGit => Vec::new(),
+        WorkspaceSnapshot::Git { dirty, .. } => {
             dirty.iter().filter(|path| !EXEMPT.iter().any(|e| path.starts_with(e))).cloned().collect()
         }
     }
@@ -267,11 +267,11 @@ pub(crate) fn hidden(root: &Root, files: &[&str]) -> Result<Vec<String>, Governe
 /// Compares the workspace with a turn's baseline.
 pub(super) fn changes(
     root: &Root,
-    sight: &Sight,
+    snapshot: &WorkspaceSnapshot,
     baseline: Option<&Value>,
 ) -> Result<Changes, GovernedError> {
     let baseline = baseline.and_then(Value::as_object);
-    let (Sight::Git { head, dirty, untracked }, Some(baseline)) = (sight, baseline) else {
+    let (WorkspaceSnapshot::Git { head, dirty, untracked }, Some(baseline)) = (snapshot, baseline) else {
         return Ok(Changes::default());
     };
     if json::text(baseline, "kind") != Some("git_worktree") {
@@ -288,8 +288,8 @@ pub(super) fn changes(
         files = changed;
         files.extend(untracked.iter().cloned());
     }
-    let snapshot = json::object(baseline, "dirty_snapshot").cloned().unwrap_or_default();
-    files.retain(|file| snapshot.get(file).and_then(Value::as_str) != Some(marker(root, file).as_str()));
+    let before = json::object(baseline, "dirty_snapshot").cloned().unwrap_or_default();
+    files.retain(|file| before.get(file).and_then(Value::as_str) != Some(marker(root, file).as_str()));
     files.sort();
     files.dedup();
     let markers = markers(root, &files);
@@ -307,13 +307,13 @@ fn changed_since(root: &Root, before: &str) -> Result<Option<Vec<String>>, Gover
 }
 
 /// Returns the ref of what the workspace is at once a turn's artifact is accepted, such as `git:<commit>`.
-pub(super) fn integration_ref(sight: &Sight, kind: &str, previous: Option<&str>) -> String {
-    match sight {
-        Sight::Git { head: Some(head), dirty, .. } if kind != "workspace" || dirty.is_empty() => {
+pub(super) fn integration_ref(snapshot: &WorkspaceSnapshot, kind: &str, previous: Option<&str>) -> String {
+    match snapshot {
+        WorkspaceSnapshot::Git { head: Some(head), dirty, .. } if kind != "workspace" || dirty.is_empty() => {
             format!("git:{head}")
         }
-        Sight::Git { .. } => "workspace:dirty".to_owned(),
-        Sight::NoGit => match kind {
+        WorkspaceSnapshot::Git { .. } => "workspace:dirty".to_owned(),
+        WorkspaceSnapshot::NoGit => match kind {
             "workspace" | "review" => "workspace:dirty".to_owned(),
             _ => previous.unwrap_or("unknown").to_owned(),
         },

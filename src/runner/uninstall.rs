@@ -112,7 +112,7 @@ impl Runner<'_> {
         Ok(all)
     }
 
-    /// Returns those of our names that are symbolic refs, made by somebody else. They hold nothing themselves.
+    /// Returns those of our names that are symbolic refs, made by another program. They hold nothing themselves.
     fn symbolic_refs(&self) -> Result<Vec<RefName>, RunnerError> {
         let unreadable = self.store.scan_all("refs/aynig/")?.unreadable;
         let is_symbolic = |why: &Unread| matches!(why, Unread::Symbolic(_));

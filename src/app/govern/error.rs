@@ -74,7 +74,7 @@ pub enum GovernError {
     },
     /// Another turn is active in a plain folder.
     #[error(
-        "cannot run a worker for '{role}' beside turn '{turn}' of '{of}': nobody could say whose change is whose in a \
+        "cannot run a worker for '{role}' beside turn '{turn}' of '{of}': it could not be told whose change is whose in a \
          plain folder"
     )]
     Beside {

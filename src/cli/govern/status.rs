@@ -43,7 +43,7 @@ fn held(seen: &Seen, place: &str) -> Option<String> {
     match (&seen.head, &seen.branch) {
         (Head::AsTheRun | Head::Waiting, _) | (_, None) => None,
         (Head::Stateless, _) => {
-            Some(format!("nobody's: the branch has no state; git aynig govern start{place}"))
+            Some(format!("none: the branch has no state; git aynig govern start{place}"))
         }
         (Head::Elsewhere(name), Some(_)) => {
             let next = seen.next().state().map(|state| state.as_str().to_owned()).unwrap_or_default();

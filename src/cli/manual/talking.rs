@@ -182,7 +182,7 @@ See also:
 
 /// `resume`.
 pub const RESUME: &str = "\
-Takes back your own pauses, with --all those of everybody, or the ones of the ids that are named, and asks again for \
+Takes back your own pauses, with --all those of all users, or the ones of the ids that are named, and asks again for \
 the runs that --stop ended, with the same messages. A branch that has gone on by itself since is left as it is. Where hooks are installed, what waited is \
 started; with --remote the next push to it or tick of it does that.";
 

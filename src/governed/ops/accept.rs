@@ -17,8 +17,8 @@ use super::super::json;
 use super::super::ledger::{Conflicted, Line};
 use super::super::next::{self, Acceptance, Event, Refusal, Verb, admit, next_state};
 use super::super::notify::Owed;
-use super::super::observe::{self, Changes, Sight};
-use super::super::outcome::{Bench, Stage, TurnResult, Validation, is_product, validate_text};
+use super::super::observe::{self, Changes, WorkspaceSnapshot};
+use super::super::outcome::{ValidationInput, Stage, TurnResult, Validation, is_product, validate_text};
 use super::super::records::HistoryEntry;
 use super::super::root::Root;
 use super::super::staging::too_long;
@@ -112,8 +112,8 @@ impl Accepting<'_> {
         validation.warnings.extend(late);
         let result = validation.turn_result.as_ref().and_then(Value::as_object).cloned();
         let result = TurnResult::of(result.unwrap_or_default());
-        let sight = observe::look(self.root)?;
-        let changes = observe::changes(self.root, &sight, self.turn.baseline())?;
+        let snapshot = observe::look(self.root)?;
+        let changes = observe::changes(self.root, &snapshot, self.turn.baseline())?;
         self.compare(&mut validation, &result, &changes)?;
         self.policies(&mut validation, &result, &changes, owed)?;
         let found = conflict::find(self.root, self.state, self.turn, &result, &changes)?;
@@ -130,7 +130,7 @@ impl Accepting<'_> {
             });
             self.place().hooks(HookPhase::BeforeAcceptance, &payload, owed)?;
         }
-        self.commit(validation, &result, &sight, &changes, found, owed)
+        self.commit(validation, &result, &snapshot, &changes, found, owed)
     }
 
     fn place(&self) -> Place<'_> {
@@ -153,10 +153,10 @@ impl Accepting<'_> {
             payload.insert("parse_error".to_owned(), json!(error.to_string()));
         }
         self.place().hooks(HookPhase::BeforeValidation, &payload, owed)?;
-        let bench = Bench { state: self.state, config: self.config, turn: Some(self.turn) };
+        let input = ValidationInput { state: self.state, config: self.config, turn: Some(self.turn) };
         let validation = match &found {
             Some(Staged { bytes: None, .. }) => Validation::unread(too_long()),
-            Some(_) | None => validate_text(bytes, bench),
+            Some(_) | None => validate_text(bytes, input),
         };
         let payload = json!({
             "turn_id": turn,
@@ -273,7 +273,7 @@ impl Accepting<'_> {
         &self,
         validation: Validation,
         result: &TurnResult,
-        sight: &Sight,
+        snapshot: &WorkspaceSnapshot,
         changes: &Changes,
         conflict: Option<Conflict>,
         owed: &mut Vec<Owed>,
@@ -287,7 +287,7 @@ impl Accepting<'_> {
             turn_id: turn.id().to_owned(),
             result: result.clone(),
             at: at.clone(),
-            integration_ref: observe::integration_ref(sight, kind.unwrap_or_default(), previous),
+            integration_ref: observe::integration_ref(snapshot, kind.unwrap_or_default(), previous),
             allowed_next: route.map(|route| route.allowed().to_vec()).unwrap_or_default(),
             entry_role: route
                 .and_then(|route| route.entry_role.clone())

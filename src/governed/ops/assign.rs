@@ -56,8 +56,8 @@ pub fn assign_turn(root: &Root, config: &Config, role: &str) -> Result<Assigned,
         // The guards come first: they cost nothing, and the look at the workspace does.
         next_state(&state, &Event::Assign(Box::new(assignment.clone())))?;
         let mut late = in_time(root, config, &state, None, owed)?;
-        let sight = observe::look(root)?;
-        let files = observe::unclean(&sight);
+        let snapshot = observe::look(root)?;
+        let files = observe::unclean(&snapshot);
         if !files.is_empty() && state.active_turns().is_empty() && writes(config, role) {
             return Err(GovernedError::DirtyWorkspace { files });
         }
@@ -66,7 +66,7 @@ pub fn assign_turn(root: &Root, config: &Config, role: &str) -> Result<Assigned,
             let place = Place { root, config, state: &state, turn_id: None };
             place.hooks(HookPhase::BeforeAssignment, &payload, owed)?;
         }
-        assignment.baseline = observe::baseline(root, &sight);
+        assignment.baseline = observe::baseline(root, &snapshot);
         let id = assignment.turn_id.clone();
         let next = next_state(&state, &Event::Assign(Box::new(assignment)))?;
         Change::new("assign_turn", &state, next.clone()).turn(&id).commit(root)?;

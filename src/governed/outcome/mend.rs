@@ -2,18 +2,18 @@
 //! meant.
 
 use super::super::json;
-use super::{Bench, Object};
+use super::{ValidationInput, Object};
 use serde_json::{Value, json};
 
-pub(super) fn mend(result: &mut Object, bench: Bench<'_>, warnings: &mut Vec<String>) {
-    run_id(result, bench, warnings);
+pub(super) fn mend(result: &mut Object, input: ValidationInput<'_>, warnings: &mut Vec<String>) {
+    run_id(result, input, warnings);
     decision_ids(result, warnings);
 }
 
 /// Corrects the run's id where the turn is the right one: then the run is the right one too, whatever the
 /// result says.
-fn run_id(result: &mut Object, bench: Bench<'_>, warnings: &mut Vec<String>) {
-    let (Some(turn), Some(run)) = (bench.turn, bench.state.run_id()) else { return };
+fn run_id(result: &mut Object, input: ValidationInput<'_>, warnings: &mut Vec<String>) {
+    let (Some(turn), Some(run)) = (input.turn, input.state.run_id()) else { return };
     let is_of_run = turn.get("run_id").and_then(Value::as_str).is_none_or(|own| own == run);
     if json::text(result, "turn_id") != Some(turn.id()) || !is_of_run {
         return;

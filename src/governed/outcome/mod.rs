@@ -148,7 +148,7 @@ impl Validation {
 
 /// What a result is validated against.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bench<'a> {
+pub(crate) struct ValidationInput<'a> {
     pub state: &'a State,
     pub config: &'a Config,
     /// The turn that the result must belong to; `None` where no turn is active.
@@ -156,28 +156,28 @@ pub(crate) struct Bench<'a> {
 }
 
 /// Validates the text of a staged file; `text` is `None` where no file is staged.
-pub(crate) fn validate_text(text: Option<&[u8]>, bench: Bench<'_>) -> Validation {
+pub(crate) fn validate_text(text: Option<&[u8]>, input: ValidationInput<'_>) -> Validation {
     let Some(text) = text else {
         let text = "no result is staged";
         return Validation::failed(Stage::Schema, vec![wrong(Fault::MissingField, "", text)], Vec::new());
     };
     match serde_json::from_slice(text) {
-        Ok(value) => validate(value, bench),
+        Ok(value) => validate(value, input),
         Err(error) => Validation::unread(format!("the staged result is no JSON: {error}")),
     }
 }
 
 /// Validates a result.
-pub(crate) fn validate(result: Value, bench: Bench<'_>) -> Validation {
+pub(crate) fn validate(result: Value, input: ValidationInput<'_>) -> Validation {
     let mut warnings = Vec::new();
     let Value::Object(mut result) = result else {
         let wrongs = vec![wrong(Fault::InvalidValue, "", "the result must be a JSON object")];
         return Validation::failed(Stage::Schema, wrongs, warnings);
     };
-    mend::mend(&mut result, bench, &mut warnings);
+    mend::mend(&mut result, input, &mut warnings);
     let result = TurnResult::of(result);
     for stage in Stage::ALL {
-        let wrongs = run(stage, &result, bench, &mut warnings);
+        let wrongs = run(stage, &result, input, &mut warnings);
         if !wrongs.is_empty() {
             return Validation::failed(stage, wrongs, warnings);
         }
@@ -185,13 +185,13 @@ pub(crate) fn validate(result: Value, bench: Bench<'_>) -> Validation {
     Validation { warnings, turn_result: Some(result.into_value()), ..Validation::default() }
 }
 
-fn run(stage: Stage, result: &TurnResult, bench: Bench<'_>, warnings: &mut Vec<String>) -> Wrongs {
+fn run(stage: Stage, result: &TurnResult, input: ValidationInput<'_>, warnings: &mut Vec<String>) -> Wrongs {
     match stage {
         Stage::Schema => schema::check(result.object()),
-        Stage::Assignment => stages::assignment(result, bench),
-        Stage::Artifact => stages::artifact(result, bench),
+        Stage::Assignment => stages::assignment(result, input),
+        Stage::Artifact => stages::artifact(result, input),
         Stage::Verification => stages::verification(result, warnings),
-        Stage::Protocol => protocol::check(result, bench, warnings),
+        Stage::Protocol => protocol::check(result, input, warnings),
         // Checked at acceptance, against the workspace.
         Stage::ArtifactObservation => Wrongs::new(),
     }

@@ -3,23 +3,23 @@
 use super::super::config::Authority;
 use super::super::config::model::Route;
 use super::super::json;
-use super::{Bench, Fault, TurnResult, Wrongs, wrong};
+use super::{ValidationInput, Fault, TurnResult, Wrongs, wrong};
 use serde_json::Value;
 
 /// The most delegations of one turn.
 const DELEGATIONS_MAX: usize = 5;
 
-pub(super) fn check(result: &TurnResult, bench: Bench<'_>, warnings: &mut Vec<String>) -> Wrongs {
+pub(super) fn check(result: &TurnResult, input: ValidationInput<'_>, warnings: &mut Vec<String>) -> Wrongs {
     let mut wrongs = Wrongs::new();
     let role = result.role();
-    let phase = bench.state.phase().unwrap_or_default();
+    let phase = input.state.phase().unwrap_or_default();
     let has_objection = result.objections().next().is_some();
-    if bench.config.is_challenged() && bench.config.authority(role) == Authority::ReviewOnly && !has_objection
+    if input.config.is_challenged() && input.config.authority(role) == Authority::ReviewOnly && !has_objection
     {
         let text = "review_only role must raise at least one objection";
         wrongs.push(wrong(Fault::NoObjection, "objections", text));
     }
-    if let Some(route) = bench.config.route(phase) {
+    if let Some(route) = input.config.route(phase) {
         let next = result.proposed_next_role().unwrap_or_default();
         let may = |allowed: &Vec<String>| next == "human" || allowed.iter().any(|role| role == next);
         if !route.allowed_next_roles.as_ref().is_none_or(may) {
@@ -29,7 +29,7 @@ pub(super) fn check(result: &TurnResult, bench: Bench<'_>, warnings: &mut Vec<St
     }
     let (transition, completion) = (result.wants_phase(), result.wants_completion());
     if let Some(target) = transition {
-        wrongs.extend(transition_to(target, phase, bench));
+        wrongs.extend(transition_to(target, phase, input));
     }
     if transition.is_some() && completion {
         let text = "phase_transition_request and run_completion_request cannot both be present";
@@ -38,13 +38,13 @@ pub(super) fn check(result: &TurnResult, bench: Bench<'_>, warnings: &mut Vec<St
     if result.needs_human() && result.needs_human_reason().is_none() {
         warnings.push("the turn needs a human and does not say why".to_owned());
     }
-    delegations(result, bench, role, completion, &mut wrongs);
-    review(bench, transition.is_some() || completion, &mut wrongs);
+    delegations(result, input, role, completion, &mut wrongs);
+    review(input, transition.is_some() || completion, &mut wrongs);
     wrongs
 }
 
-fn transition_to(target: &str, phase: &str, bench: Bench<'_>) -> Option<super::Wrong> {
-    let phases = bench.config.phases();
+fn transition_to(target: &str, phase: &str, input: ValidationInput<'_>) -> Option<super::Wrong> {
+    let phases = input.config.phases();
     let place = "phase_transition_request";
     if !phases.contains(&target) {
         let text = format!("{place} names the unknown phase '{target}'");
@@ -64,7 +64,7 @@ fn transition_to(target: &str, phase: &str, bench: Bench<'_>) -> Option<super::W
     }
 }
 
-fn delegations(result: &TurnResult, bench: Bench<'_>, role: &str, completion: bool, wrongs: &mut Wrongs) {
+fn delegations(result: &TurnResult, input: ValidationInput<'_>, role: &str, completion: bool, wrongs: &mut Wrongs) {
     let all = result.delegations();
     if all.is_empty() {
         return;
@@ -76,10 +76,10 @@ fn delegations(result: &TurnResult, bench: Bench<'_>, role: &str, completion: bo
     if completion {
         tell("delegations".to_owned(), "a turn that delegates may not request completion".to_owned());
     }
-    if bench.turn.is_some_and(|turn| turn.delegation_context().is_some()) {
+    if input.turn.is_some_and(|turn| turn.delegation_context().is_some()) {
         tell("delegations".to_owned(), "a delegated turn may not delegate".to_owned());
     }
-    let route = bench.config.route(bench.state.phase().unwrap_or_default());
+    let route = input.config.route(input.state.phase().unwrap_or_default());
     let allowed = route.map(Route::allowed).unwrap_or_default();
     for (at, delegation) in all.iter().enumerate() {
         let place = format!("delegations[{at}]");
@@ -90,7 +90,7 @@ fn delegations(result: &TurnResult, bench: Bench<'_>, role: &str, completion: bo
         }
         if to == role {
             tell(format!("{place}.to_role"), format!("role '{role}' may not delegate to itself"));
-        } else if bench.config.role(to).is_none() {
+        } else if input.config.role(to).is_none() {
             tell(format!("{place}.to_role"), format!("role '{to}' is not declared"));
         } else if !allowed.is_empty() && !allowed.iter().any(|role| role == to) {
             tell(format!("{place}.to_role"), format!("role '{to}' may not follow in this phase"));
@@ -100,8 +100,8 @@ fn delegations(result: &TurnResult, bench: Bench<'_>, role: &str, completion: bo
 
 /// Checks that a review of delegated work requests nothing while decisions that were demanded of that work
 /// are missing.
-fn review(bench: Bench<'_>, asks: bool, wrongs: &mut Wrongs) {
-    let Some(review) = bench.turn.and_then(|turn| turn.delegation_review()) else { return };
+fn review(input: ValidationInput<'_>, asks: bool, wrongs: &mut Wrongs) {
+    let Some(review) = input.turn.and_then(|turn| turn.delegation_review()) else { return };
     for entry in json::list(review, "delegation_results").iter().filter_map(Value::as_object) {
         let mut made = json::texts(entry, "decision_ids");
         made.extend(json::texts(entry, "satisfied_decision_ids"));

@@ -2,11 +2,11 @@
 
 use super::super::config::Authority;
 use super::super::json;
-use super::{Bench, Fault, Object, TurnResult, Wrongs, paths, wrong};
+use super::{ValidationInput, Fault, Object, TurnResult, Wrongs, paths, wrong};
 use serde_json::Value;
 
 /// Checks run, turn, role and runtime, each where the state says what it must be.
-pub(super) fn assignment(result: &TurnResult, bench: Bench<'_>) -> Wrongs {
+pub(super) fn assignment(result: &TurnResult, input: ValidationInput<'_>) -> Wrongs {
     let mut wrongs = Wrongs::new();
     let mut same = |key: &str, wanted: &str| {
         let found = json::text(result.object(), key).unwrap_or_default();
@@ -15,8 +15,8 @@ pub(super) fn assignment(result: &TurnResult, bench: Bench<'_>) -> Wrongs {
             wrongs.push(wrong(Fault::Mismatch, key, text));
         }
     };
-    same("run_id", bench.state.run_id().unwrap_or_default());
-    match bench.turn {
+    same("run_id", input.state.run_id().unwrap_or_default());
+    match input.turn {
         Some(turn) => {
             same("turn_id", turn.id());
             same("role", turn.role());
@@ -28,10 +28,10 @@ pub(super) fn assignment(result: &TurnResult, bench: Bench<'_>) -> Wrongs {
 }
 
 /// Checks that what was changed is what the role may change.
-pub(super) fn artifact(result: &TurnResult, bench: Bench<'_>) -> Wrongs {
+pub(super) fn artifact(result: &TurnResult, input: ValidationInput<'_>) -> Wrongs {
     let mut wrongs = Wrongs::new();
     let role = result.role();
-    let authority = bench.config.authority(role);
+    let authority = input.config.authority(role);
     let (kind, files) = (result.artifact(), result.files_changed());
     if authority == Authority::ReviewOnly {
         for file in files.iter().filter(|file| paths::is_product(file)) {

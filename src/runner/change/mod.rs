@@ -55,7 +55,7 @@ pub enum ChangeError {
     #[error("run {1} no longer holds '{0}'")]
     LeaseLost(RefName, String),
     /// The branch was moved meanwhile.
-    #[error("'{0}' was moved by somebody else meanwhile")]
+    #[error("'{0}' has been moved by another process meanwhile")]
     Raced(RefName),
     /// The head is no lease.
     #[error("'{0}' is not leased: nothing to cancel")]

@@ -168,7 +168,7 @@ impl Runner<'_> {
         let more = if keys.len() > SHOWN { " and more" } else { "" };
         let named: Vec<String> = keys.iter().take(SHOWN).map(|key| format!("'{}'", escape(key))).collect();
         let text = format!(
-            "{}{more}: Git itself may show trailers that nobody acts on here, and none where somebody does",
+            "{}{more}: Git itself may show trailers that no runner acts on, and none where one does",
             named.join(", ")
         );
         found.push(Finding::new(Warning, "trailers", text).mend(Mend::ShowTrailers));

@@ -192,7 +192,7 @@ impl Runner<'_> {
                 );
                 found.push(Finding::new(Warning, "locks", text).mend(Mend::Gc(None)));
             } else if !lock.ours && lock.age >= LOCK_OLD {
-                let text = format!("'{path}' is held by somebody else (age {age}s)");
+                let text = format!("'{path}' is held by another process (age {age}s)");
                 let mend = Mend::RemoveLock { path: lock.path, unless_used: true };
                 found.push(Finding::new(Error, "locks", text).mend(mend));
             }

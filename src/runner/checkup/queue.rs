@@ -38,7 +38,7 @@ impl Runner<'_> {
                 0 => Finding::new(Fine, "pending", format!("{waits}: {}", self.who_has_them(size)?)),
                 _ if age < FORGOTTEN => Finding::new(Fine, "pending", format!("{waits}: one is free now")),
                 _ => {
-                    Finding::new(Warning, "pending", format!("{waits}: one is free, and nobody takes it on"))
+                    Finding::new(Warning, "pending", format!("{waits}: one is free, and no runner takes it on"))
                         .mend(tick)
                 }
             });

@@ -68,7 +68,7 @@ pub enum TalkError {
     #[error("'{0}' asks several questions: {1}")]
     Several(RefName, String),
     /// The run is over, and no head waits for the answer.
-    #[error("nobody waits for an answer to question {0} any more")]
+    #[error("no branch waits for an answer to question {0} any more")]
     Gone(MessageId),
     /// The question was answered before.
     #[error("question {id} was answered by {by}: {choice}")]

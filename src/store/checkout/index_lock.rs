@@ -6,7 +6,7 @@
 //! lock, which is distinguished from the locks of others as those of refs are (see `locks`), and the children
 //! work on a copy that becomes the index at the end. Implements K28, K43.
 
-use crate::store::refs::locks::{self, Owner, Twin};
+use crate::store::refs::locks::{self, Owner, OwnerFile};
 use crate::store::repository::Repository;
 use crate::store::{StoreError, copy_index, io_error};
 use std::fs;
@@ -31,7 +31,7 @@ pub(crate) struct FileLock {
     lock: PathBuf,
     /// What marks the lock as this tool's; dropped after the lock itself is removed. `None` where the file
     /// system has no hard links.
-    twin: Option<Twin>,
+    owner_file: Option<OwnerFile>,
     left: bool,
 }
 
@@ -91,15 +91,15 @@ impl FileLock {
         lock: PathBuf,
         patience: Duration,
     ) -> Result<Option<Self>, StoreError> {
-        let mut twin = Some(Twin::plain(common_dir)?);
+        let mut owner_file = Some(OwnerFile::plain(common_dir)?);
         let until = Instant::now() + patience;
         loop {
-            let taken = match &twin {
-                Some(twin) => fs::hard_link(twin.path(), &lock),
+            let taken = match &owner_file {
+                Some(owner_file) => fs::hard_link(owner_file.path(), &lock),
                 None => fs::OpenOptions::new().write(true).create_new(true).open(&lock).map(drop),
             };
             match taken.map_err(|error| (error.kind(), error)) {
-                Ok(()) => return Ok(Some(Self { lock, twin, left: false })),
+                Ok(()) => return Ok(Some(Self { lock, owner_file, left: false })),
                 Err((ErrorKind::AlreadyExists, _)) => {
                     if locks::owner_of(common_dir, &lock)? == Owner::Gone {
                         continue;
@@ -109,8 +109,8 @@ impl FileLock {
                 Err((
                     ErrorKind::Unsupported | ErrorKind::PermissionDenied | ErrorKind::CrossesDevices,
                     _,
-                )) if twin.is_some() => {
-                    twin = None;
+                )) if owner_file.is_some() => {
+                    owner_file = None;
                     continue;
                 }
                 Err((_, error)) => return Err(io_error("create", &lock)(error)),
@@ -122,18 +122,18 @@ impl FileLock {
         }
     }
 
-    /// Releases the lock. If it can't be removed now, the next sweep, which knows it by its twin, removes it.
+    /// Releases the lock. If it can't be removed now, the next sweep, which knows it by its owner_file, removes it.
     ///
     /// # Errors
     /// The lock can't be removed now, so Git's next command in that working tree finds it held.
     pub(crate) fn release(mut self) -> Result<(), StoreError> {
         self.left = true;
-        locks::give_back(&self.lock, self.twin.as_mut())
+        locks::give_back(&self.lock, self.owner_file.as_mut())
     }
 
     fn leave(mut self) {
-        if let Some(twin) = &mut self.twin {
-            twin.stay();
+        if let Some(owner_file) = &mut self.owner_file {
+            owner_file.stay();
             self.left = true;
         }
     }
@@ -158,7 +158,7 @@ impl IndexLock {
         self.0.release()
     }
 
-    /// Leaves the lock where it is. The next sweep, which knows it by its twin, removes it.
+    /// Leaves the lock where it is. The next sweep, which knows it by its owner_file, removes it.
     pub(crate) fn leave(self) {
         self.0.leave();
     }
@@ -171,7 +171,7 @@ impl IndexLock {
     /// Returns the file whose `flock` shows that the owner lives; `None` where the file
     /// system has no hard links.
     pub(crate) fn file(&self) -> Option<&fs::File> {
-        self.0.twin.as_ref().map(Twin::file)
+        self.0.owner_file.as_ref().map(OwnerFile::file)
     }
 
     /// True while a process of this tool, or a child of one, holds the lock of a working tree's index.
@@ -183,7 +183,7 @@ impl IndexLock {
 impl Drop for FileLock {
     fn drop(&mut self) {
         if !self.left {
-            let _ = locks::give_back(&self.lock, self.twin.as_mut());
+            let _ = locks::give_back(&self.lock, self.owner_file.as_mut());
         }
     }
 }

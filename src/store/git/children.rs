@@ -39,7 +39,7 @@ pub(crate) struct MayLock {
 impl MayLock {
     /// Returns the locks of refs: these files, all locks below these folders, and the locks that refs share.
     /// On reftable all refs share one lock. `packed-refs.new` comes before the lock that Git writes it under, so that
-    /// nobody can have begun another one when it is removed.
+    /// no process can have begun another one when it is removed.
     pub(crate) fn refs(common_dir: &Path, places: impl IntoIterator<Item = PathBuf>) -> Self {
         let shared = ["reftable"].into_iter().chain(SHARED).chain(["shallow.lock"]);
         let shared = shared.map(|name| common_dir.join(name));

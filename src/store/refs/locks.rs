@@ -1,6 +1,6 @@
 //! Ref locks that can be distinguished from those of other tools, and that show whether their owner is dead.
 //!
-//! A lock is a file in `$GIT_COMMON_DIR/aynig/locks/` (the twin), held under an exclusive `flock` for as long
+//! A lock is a file in `$GIT_COMMON_DIR/aynig/locks/` (the owner_file), held under an exclusive `flock` for as long
 //! as its owner lives, and hard-linked to `<ref>.lock`, which is the file that Git looks for. So `<ref>.lock`
 //! is ours exactly where it is the same file (device and inode) as one in that folder, and its owner is dead
 //! exactly where that file's `flock` can be taken. No other lock is ever removed: one of Git's or of another
@@ -36,19 +36,19 @@ pub(crate) const SHARED: [&str; 3] = ["packed-refs.new", "packed-refs.lock", "HE
 #[derive(Debug)]
 pub struct RefLock {
     lock: PathBuf,
-    twin: Option<Twin>,
+    owner_file: Option<OwnerFile>,
     held: bool,
 }
 
 /// The file in `aynig/locks` to which `<ref>.lock` is a second link.
 #[derive(Debug)]
-pub(crate) struct Twin {
+pub(crate) struct OwnerFile {
     path: PathBuf,
     file: Flock<File>,
     stays: bool,
 }
 
-impl Drop for Twin {
+impl Drop for OwnerFile {
     fn drop(&mut self) {
         // If this fails, one file stays, which the next sweep removes.
         if !self.stays {
@@ -60,24 +60,24 @@ impl Drop for Twin {
 impl Drop for RefLock {
     fn drop(&mut self) {
         if self.held {
-            let _ = give_back(&self.lock, self.twin.as_mut());
+            let _ = give_back(&self.lock, self.owner_file.as_mut());
         }
     }
 }
 
-/// Removes a held lock. If that fails, the file of the twin stays, so that the next sweep knows the lock as
+/// Removes a held lock. If that fails, the file of the owner_file stays, so that the next sweep knows the lock as
 /// this tool's and removes it.
-pub(crate) fn give_back(lock: &Path, twin: Option<&mut Twin>) -> Result<(), StoreError> {
+pub(crate) fn give_back(lock: &Path, owner_file: Option<&mut OwnerFile>) -> Result<(), StoreError> {
     let removed = remove(lock);
     if removed.is_err()
-        && let Some(twin) = twin
+        && let Some(owner_file) = owner_file
     {
-        twin.stays = true;
+        owner_file.stays = true;
     }
     removed
 }
 
-/// Returns the folder that holds the twins.
+/// Returns the folder that holds the owner_files.
 fn locks_dir(common_dir: &Path) -> PathBuf {
     common_dir.join("aynig/locks")
 }
@@ -89,22 +89,22 @@ impl RefLock {
     /// [`StoreError::LockHeld`] with the age of the lock where it stays held;
     /// [`StoreError::NameConflict`] where a folder of the name is a ref.
     pub fn take(refs: &FilesRefs, name: &RefName, content: &[u8]) -> Result<Self, StoreError> {
-        let twin = Twin::create(refs, content)?;
-        twin.sync_with_what_waits(refs)?;
-        Self::link(refs, name, twin, content)
+        let owner_file = OwnerFile::create(refs, content)?;
+        owner_file.sync_with_what_waits(refs)?;
+        Self::link(refs, name, owner_file, content)
     }
 
-    /// Takes `<ref>.lock` as [`RefLock::take`] does, by linking a twin to it whose content is already synced.
+    /// Takes `<ref>.lock` as [`RefLock::take`] does, by linking a owner_file to it whose content is already synced.
     pub(crate) fn link(
         refs: &FilesRefs,
         name: &RefName,
-        twin: Twin,
+        owner_file: OwnerFile,
         content: &[u8],
     ) -> Result<Self, StoreError> {
         let mut lock = path_of(refs.common_dir(), name)?.into_os_string();
         lock.push(".lock");
         let lock = PathBuf::from(lock);
-        let mut twin = Some(twin);
+        let mut owner_file = Some(owner_file);
         let started = Instant::now();
         let mut pause = Duration::from_millis(1);
         // Since when the lock has looked like another tool's. One of ours looks so too while its owner gives
@@ -112,12 +112,12 @@ impl RefLock {
         let mut others = None;
         loop {
             make_parents(refs, name, &lock)?;
-            let error = match &twin {
-                Some(twin) => fs::hard_link(&twin.path, &lock),
+            let error = match &owner_file {
+                Some(owner_file) => fs::hard_link(&owner_file.path, &lock),
                 None => create_plain(refs, &lock, content),
             };
             let error = match error {
-                Ok(()) => return Ok(Self { lock, twin, held: true }),
+                Ok(()) => return Ok(Self { lock, owner_file, held: true }),
                 Err(error) => error,
             };
             let mut given_up = started.elapsed() >= refs.lock_wait();
@@ -140,9 +140,9 @@ impl RefLock {
                 // A folder on the way was removed as empty by a process that deleted a ref.
                 ErrorKind::NotFound => {}
                 ErrorKind::Unsupported | ErrorKind::PermissionDenied | ErrorKind::CrossesDevices
-                    if twin.is_some() =>
+                    if owner_file.is_some() =>
                 {
-                    twin = None;
+                    owner_file = None;
                     continue;
                 }
                 _ => return Err(io_error("create", &lock)(error)),
@@ -176,8 +176,8 @@ impl RefLock {
     }
 }
 
-impl Twin {
-    /// Creates a twin for a lock that is never renamed over the file that it locks.
+impl OwnerFile {
+    /// Creates a owner_file for a lock that is never renamed over the file that it locks.
     pub(crate) fn plain(common_dir: &Path) -> Result<Self, StoreError> {
         let folder = locks_dir(common_dir);
         fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
@@ -192,22 +192,22 @@ impl Twin {
         &self.file
     }
 
-    /// Has the twin's file stay when this value is dropped. The next sweep then takes it for a dead owner's.
+    /// Has the owner_file's file stay when this value is dropped. The next sweep then takes it for a dead owner's.
     pub(crate) fn stay(&mut self) {
         self.stays = true;
     }
 
-    /// Creates a twin with this content, which is not synced yet.
+    /// Creates a owner_file with this content, which is not synced yet.
     pub(crate) fn create(refs: &FilesRefs, content: &[u8]) -> Result<Self, StoreError> {
         let folder = locks_dir(refs.common_dir());
         refs.make_dirs(&folder)?;
-        let mut twin = Self::within(&folder)?;
-        refs.adjust_mode(&twin.path)?;
-        twin.file.write_all(content).map_err(io_error("write", &twin.path))?;
-        Ok(twin)
+        let mut owner_file = Self::within(&folder)?;
+        refs.adjust_mode(&owner_file.path)?;
+        owner_file.file.write_all(content).map_err(io_error("write", &owner_file.path))?;
+        Ok(owner_file)
     }
 
-    /// Syncs the twin, and everything that was written before it and is not synced yet, where durable.
+    /// Syncs the owner_file, and everything that was written before it and is not synced yet, where durable.
     pub(crate) fn sync_with_what_waits(&self, refs: &FilesRefs) -> Result<(), StoreError> {
         if !refs.durable() {
             return Ok(());
@@ -229,12 +229,12 @@ impl Twin {
                 Err((_, Errno::EWOULDBLOCK)) => continue,
                 Err((_, error)) => return Err(io_error("lock", &path)(error.into())),
             };
-            let twin = Self { path, file, stays: false };
+            let owner_file = Self { path, file, stays: false };
             // Between the file's creation and its `flock` a sweep may have taken it for a dead owner's, and
             // removed it.
-            let links = twin.file.metadata().map_err(io_error("read", &twin.path))?.nlink();
+            let links = owner_file.file.metadata().map_err(io_error("read", &owner_file.path))?.nlink();
             if links > 0 {
-                return Ok(twin);
+                return Ok(owner_file);
             }
         }
     }
@@ -278,31 +278,31 @@ pub(crate) enum Owner {
 /// Returns who holds a lock. A lock of ours whose owner is dead is removed.
 pub(crate) fn owner_of(common_dir: &Path, lock: &Path) -> Result<Owner, StoreError> {
     let Some(identity) = identity(lock) else { return Ok(Owner::Gone) };
-    for twin in twins(common_dir)? {
-        if self::identity(&twin) != Some(identity) {
+    for owner_file in owner_files(common_dir)? {
+        if self::identity(&owner_file) != Some(identity) {
             continue;
         }
-        let Some(_dead) = flock_of_the_dead(&twin) else { return Ok(Owner::Ours) };
-        // No other process removes this pair while the twin's `flock` is held. The lock may have been
+        let Some(_dead) = flock_of_the_dead(&owner_file) else { return Ok(Owner::Ours) };
+        // No other process removes this pair while the owner_file's `flock` is held. The lock may have been
         // replaced before that, so it is compared once more.
         if self::identity(lock) == Some(identity) {
             remove(lock)?;
         }
-        remove(&twin)?;
+        remove(&owner_file)?;
         return Ok(Owner::Gone);
     }
-    // Where many processes wait, the lock may have a new owner by the time that all twins are compared.
+    // Where many processes wait, the lock may have a new owner by the time that all owner_files are compared.
     Ok(if self::identity(lock) == Some(identity) { Owner::Other } else { Owner::Gone })
 }
 
-/// Removes every twin whose owner is dead, with its lock. Returns the locks that were removed.
+/// Removes every owner_file whose owner is dead, with its lock. Returns the locks that were removed.
 ///
 /// Cheap where no runner was killed: one listing of an empty folder.
 pub fn sweep_stale_locks(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut removed = Vec::new();
     let mut locks = None;
-    for twin in twins(common_dir)? {
-        let Some(dead) = flock_of_the_dead(&twin) else { continue };
+    for owner_file in owner_files(common_dir)? {
+        let Some(dead) = flock_of_the_dead(&owner_file) else { continue };
         let linked = dead.metadata().is_ok_and(|m| m.nlink() > 1);
         if linked {
             let locks = match &mut locks {
@@ -312,14 +312,14 @@ pub fn sweep_stale_locks(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> 
                     locks.insert(refs.into_iter().chain(other_locks(common_dir)).collect::<Vec<_>>())
                 }
             };
-            // The second link may also be the ref itself: then only the twin is left to remove.
-            for lock in locks.iter().filter(|lock| identity(lock).is_some_and(|i| Some(i) == identity(&twin)))
+            // The second link may also be the ref itself: then only the owner_file is left to remove.
+            for lock in locks.iter().filter(|lock| identity(lock).is_some_and(|i| Some(i) == identity(&owner_file)))
             {
                 remove(lock)?;
                 removed.push(lock.clone());
             }
         }
-        remove(&twin)?;
+        remove(&owner_file)?;
     }
     Ok(removed)
 }
@@ -340,8 +340,8 @@ pub struct FoundLock {
 /// Returns every ref lock that exists now, those that refs share included, and our own locks of indexes and of the
 /// configuration.
 pub fn list_locks(common_dir: &Path) -> Result<Vec<FoundLock>, StoreError> {
-    let twins = twins(common_dir)?;
-    let ours: Vec<_> = twins.iter().filter_map(|twin| Some((identity(twin)?, twin))).collect();
+    let owner_files = owner_files(common_dir)?;
+    let ours: Vec<_> = owner_files.iter().filter_map(|owner_file| Some((identity(owner_file)?, owner_file))).collect();
     let mut paths = lock_files(common_dir)?;
     // Of the locks of indexes and of the configuration only ours are listed: Git's own are checked elsewhere.
     let others = other_locks(common_dir).into_iter();
@@ -353,16 +353,16 @@ pub fn list_locks(common_dir: &Path) -> Result<Vec<FoundLock>, StoreError> {
         .into_iter()
         .filter_map(|path| {
             let identity = identity(&path)?;
-            let twin = ours.iter().find(|(of, _)| *of == identity).map(|(_, twin)| twin);
-            let of_a_child = twin.is_none() && children::left(common_dir, &path);
+            let owner_file = ours.iter().find(|(of, _)| *of == identity).map(|(_, owner_file)| owner_file);
+            let of_a_child = owner_file.is_none() && children::left(common_dir, &path);
             let stale = of_a_child && age_of(&path) > children::OLD
-                || twin.is_some_and(|twin| flock_of_the_dead(twin).is_some());
-            Some(FoundLock { age: age_of(&path), ours: of_a_child || twin.is_some(), stale, path })
+                || owner_file.is_some_and(|owner_file| flock_of_the_dead(owner_file).is_some());
+            Some(FoundLock { age: age_of(&path), ours: of_a_child || owner_file.is_some(), stale, path })
         })
         .collect())
 }
 
-fn twins(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+fn owner_files(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let folder = locks_dir(common_dir);
     match fs::read_dir(&folder) {
         Ok(entries) => Ok(entries.filter_map(|e| Some(e.ok()?.path())).collect()),
@@ -407,9 +407,9 @@ fn other_locks(common_dir: &Path) -> Vec<PathBuf> {
     indexes.chain([PathBuf::from(config)]).filter(|path| path.symlink_metadata().is_ok()).collect()
 }
 
-/// Takes the twin's `flock`, which succeeds only where its owner is dead; `None` where that fails.
-fn flock_of_the_dead(twin: &Path) -> Option<Flock<File>> {
-    Flock::lock(File::open(twin).ok()?, FlockArg::LockExclusiveNonblock).ok()
+/// Takes the owner_file's `flock`, which succeeds only where its owner is dead; `None` where that fails.
+fn flock_of_the_dead(owner_file: &Path) -> Option<Flock<File>> {
+    Flock::lock(File::open(owner_file).ok()?, FlockArg::LockExclusiveNonblock).ok()
 }
 
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {

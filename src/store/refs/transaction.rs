@@ -12,7 +12,7 @@
 //! that they do not stand in the way of another ref's name. Implements K42, K43, K44, K11 (the attempt).
 
 use super::files::{FilesRefs, remove_empty_dirs};
-use super::locks::{RefLock, Twin};
+use super::locks::{RefLock, OwnerFile};
 use super::reading::{Packed, RefValue, path_of, read_loose};
 use super::reflog;
 use crate::protocol::id::ObjectId;
@@ -70,17 +70,17 @@ impl FilesRefs {
     /// Locks all refs, and checks that they hold the expected values.
     fn hold<'a>(&self, changes: &[&'a RefChange]) -> Result<Vec<Held<'a>>, StoreError> {
         let content = |change: &RefChange| change.new.map(|new| format!("{new}\n")).unwrap_or_default();
-        let twins = changes.iter().map(|change| Twin::create(self, content(change).as_bytes()));
-        let twins = twins.collect::<Result<Vec<_>, _>>()?;
-        let named = changes.iter().zip(&twins).filter(|(change, _)| change.new.is_some());
-        let mut named: Vec<&Twin> = named.map(|(_, twin)| twin).collect();
+        let owner_files = changes.iter().map(|change| OwnerFile::create(self, content(change).as_bytes()));
+        let owner_files = owner_files.collect::<Result<Vec<_>, _>>()?;
+        let named = changes.iter().zip(&owner_files).filter(|(change, _)| change.new.is_some());
+        let mut named: Vec<&OwnerFile> = named.map(|(_, owner_file)| owner_file).collect();
         if let Some(last) = named.pop() {
-            self.unsynced.add(named.iter().map(|twin| twin.path().to_owned()).filter(|_| self.durable()));
+            self.unsynced.add(named.iter().map(|owner_file| owner_file.path().to_owned()).filter(|_| self.durable()));
             last.sync_with_what_waits(self)?;
         }
         let mut locks = Vec::with_capacity(changes.len());
-        for (n, (change, twin)) in changes.iter().zip(twins).enumerate() {
-            locks.push(RefLock::link(self, &change.name, twin, content(change).as_bytes())?);
+        for (n, (change, owner_file)) in changes.iter().zip(owner_files).enumerate() {
+            locks.push(RefLock::link(self, &change.name, owner_file, content(change).as_bytes())?);
             if n == 0 && changes.len() > 1 {
                 // While this process waited for the first lock it may have lost the race. It then must not
                 // keep other processes from the rest of the refs.

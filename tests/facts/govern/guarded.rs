@@ -90,7 +90,7 @@ fn s31_a_folder_of_somebody_elses_says_nothing() {
     let root = inner.to_str().unwrap();
     for args in [&["loop", "--root", root][..], &["status", "--root", root], &["start", "--root", root]] {
         let said = govern(&life, args);
-        assert!(said.code == Some(128) && said.stderr.contains("owned by someone else"), "{said:?}");
+        assert!(said.code == Some(128) && said.stderr.contains("owned by another user"), "{said:?}");
         assert!(said.stderr.contains("safe.directory"), "{said:?}");
     }
     assert!(!ran.exists() && !theirs.join(".agentxchain").exists());

@@ -114,7 +114,7 @@ fn a_look_at_an_older_question_answers_no_new_one() {
     tick.done().expect(0);
     // The other one was its run's, which is over: nobody waits for it.
     let said = life.run(&["approve", &first]).expect(128).stderr;
-    assert!(said.contains("nobody waits for an answer"), "{said}");
+    assert!(said.contains("no branch waits for an answer"), "{said}");
     life.run(&["answer", "work", "yes"]).expect(128);
 }
 
