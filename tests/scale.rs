@@ -243,7 +243,7 @@ fn a_scan_says_what_each_branch_says_alone() {
 #[test]
 fn a_push_of_thousands_of_branches_is_answered_whole() {
     let count = if full() { 10_000 } else { 5_000 };
-    // Ends its runner: what was not begun is left to whoever comes next.
+    // Ends its runner: what was not begun is left to the process that comes next.
     let halt = "echo x >>\"$T/runs\"; kill -TERM \"$(sed -n 's/^PPid:\\t//p' /proc/$PPID/status)\"; sleep 60";
     let life = Life::new(&[("halt", halt)]);
     let server = Repo::build().bare().create().unwrap();

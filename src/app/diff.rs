@@ -32,7 +32,6 @@ pub enum PastError {
     /// No command ran on the branch.
     #[error("no command ran on '{}' yet", escape(branch.short()))]
     NoRun {
-        /// The branch.
         branch: RefName,
         /// The remote whose branch it is.
         remote: Option<String>,

@@ -49,7 +49,6 @@ pub enum Remedy {
     Mend(Mend),
     /// Unset `AYNIG`.
     SwitchOn,
-    /// Install git.
     InstallGit,
     /// Install a newer git.
     NewerGit,
@@ -57,7 +56,6 @@ pub enum Remedy {
     Unset(String),
     /// Show where a key is set.
     ShowKey(String),
-    /// Name a remote.
     NameRemote,
     /// Whatever mends this error; where nothing does, the use of another folder.
     Repository(AppError),

@@ -106,19 +106,16 @@ pub enum AppError {
     /// An event is on its local branch, but not known to be on a remote.
     #[error("'{}' is written here{}", escape(branch.short()), not_pushed(commit, remote, why))]
     NotPushed {
-        /// The branch.
         branch: RefName,
         /// The event's commit.
         commit: ObjectId,
         /// The remote's name; empty where there is no remote to push to.
         remote: String,
-        /// Why.
         why: NotPushed,
     },
     /// A branch that does not exist, as far as that is known.
     #[error("{}", no_branch(branch, unasked.as_deref()))]
     NoBranch {
-        /// The branch.
         branch: RefName,
         /// The remote whose branch is meant.
         remote: Option<String>,
@@ -128,7 +125,6 @@ pub enum AppError {
     /// A pattern matches no branch that the verb can be about.
     #[error("no branch that is {} matches '{}'", about.word(), escape(pattern.as_bytes()))]
     NoMatch {
-        /// The pattern.
         pattern: OsString,
         /// Which branches the verb can be about.
         about: About,
@@ -141,7 +137,6 @@ pub enum AppError {
     /// No chain could be started for these branches.
     #[error("{}: not dispatched: {cause}", shown(branches, ", "))]
     NotDispatched {
-        /// The branches.
         branches: Vec<RefName>,
         /// Why.
         cause: Box<AppError>,
@@ -177,33 +172,25 @@ pub enum Misuse {
     /// A name of a role that no command can have.
     #[error("role '{}' is not usable: {why}", escape(role.as_bytes()))]
     Role {
-        /// The role.
         role: String,
-        /// Why.
         why: String,
     },
     /// A state that can't be written.
     #[error("state '{}' is not usable: {why}", escape(state.as_bytes()))]
     State {
-        /// The state.
         state: String,
-        /// Why.
         why: String,
     },
     /// A kind of message whose name is not valid.
     #[error("kind '{}' is not usable: {why}", escape(kind.as_bytes()))]
     Kind {
-        /// The kind.
         kind: String,
-        /// Why.
         why: String,
     },
     /// A message's id that is not valid.
     #[error("'{}' is not usable: {why}", escape(id.as_bytes()))]
     Id {
-        /// The id.
         id: String,
-        /// Why.
         why: String,
         /// The verb that lists such ids, where the id is to be one that exists.
         listing: Option<&'static str>,

@@ -22,7 +22,6 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::time::{Duration, SystemTime};
 
-/// The schema of an event.
 pub const EVENTS_SCHEMA: &str = "aynig.events/1";
 /// How many earlier events [`Reading::follow`] begins with, unless the caller says otherwise.
 const FOLLOW_FROM: usize = 10;

@@ -32,7 +32,6 @@ pub enum Exit {
     Refused,
     /// It may succeed later.
     Later,
-    /// It failed.
     Failed,
     /// SIGTERM or another signal ended it.
     Terminated,

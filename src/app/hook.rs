@@ -52,7 +52,6 @@ pub enum Notice {
     NotVouched(RefName, Refusal),
     /// A branch's chain begins, with this run.
     Dispatched {
-        /// The branch.
         branch: RefName,
         /// The branch's state.
         state: String,

@@ -31,7 +31,6 @@ pub enum LogsError {
     /// No command ran on the branch.
     #[error("no command ran on '{}' yet", escape(branch.short()))]
     NoRun {
-        /// The branch.
         branch: RefName,
         /// The remote whose branch it is.
         remote: Option<String>,

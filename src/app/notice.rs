@@ -33,7 +33,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// The schema of a notice.
 pub const NOTICE_SCHEMA: &str = "aynig.notice/1";
 /// How long the program may take, and how much of that time it has left after it was asked to end.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -38,7 +38,7 @@ impl<'a> Uninstall<'a> {
         for entry in config::read(&session.repo)? {
             let keys = match entry.protected {
                 true if is_for_this(&entry) => &mut global,
-                false if entry.key.starts_with("aynig.") => &mut own,
+                false if entry.of_ours().is_some() => &mut own,
                 true | false => continue,
             };
             if !keys.contains(&entry.key) {

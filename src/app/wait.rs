@@ -39,7 +39,6 @@ const PASSED_MAX: usize = 1000;
 
 /// What is waited for.
 pub struct Request<'a> {
-    /// The branch.
     pub branch: &'a OsStr,
     /// The states that end the wait; empty to wait until the branch rests.
     pub states: Vec<StateName>,

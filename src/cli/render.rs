@@ -126,16 +126,12 @@ pub fn text(report: &Report, named: bool) -> Text {
         Verdict::Skipped(Skip::Interrupted) => None,
         Verdict::Leased { left, run_id, runner_id, malformed, abandoned, .. } => {
             (named || *malformed).then(|| {
-                match abandoned {
-                    Some(Abandoned::WithItsOutcome) => {
-                        notes.push(format!("hint: once it is stalled: {}", at.call("retry")));
-                    }
-                    Some(Abandoned::ByItsCommand | Abandoned::ByItsRunner) => {
-                        notes.push(format!("hint: {}", at.call("cancel")));
-                    }
-                    None if *malformed => notes.push(format!("hint: {}", at.call("cancel"))),
-                    None => {}
-                }
+                let hint = match abandoned {
+                    Some(Abandoned::WithItsWork) => Some(format!("once it is stalled: {}", at.call("retry"))),
+                    Some(Abandoned::ByItsCommand | Abandoned::ByItsRunner) => Some(at.call("cancel")),
+                    None => malformed.then(|| at.call("cancel")),
+                };
+                notes.extend(hint.map(|hint| format!("hint: {hint}")));
                 let run = escape(run_id.as_deref().unwrap_or("unknown").as_bytes());
                 let by =
                     runner_id.as_ref().map(|id| format!(" by {}", escape(id.as_bytes()))).unwrap_or_default();
@@ -279,8 +275,8 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             };
             format!("{what} kept in '{}'{hints}", place(folder))
         }
-        Note::NotCommitted(path, home) => {
-            let hint = at.commit(home, "git add .aynig", state_at(path));
+        Note::NotCommitted { state, path, home } => {
+            let hint = at.commit(home, "git add .aynig", state.as_str());
             return Some(format!("{branch}: .aynig/{path} is in the working tree, not in {}\n{hint}", home.shown()));
         }
         Note::StateCommitted(dialect, state) => {
@@ -300,9 +296,9 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
         Note::PassedOver(name, why) => {
             format!("'{}' is not delivered: {}", escape(name.as_bytes()), escape(why.as_bytes()))
         }
-        Note::NotInRef(path, home) => {
+        Note::NotInRef { state, path, home } => {
             let take = format!("git checkout {} -- {}", at.here(), shell_word(format!(".aynig/{path}").as_bytes()));
-            let hint = at.commit(home, &take, state_at(path));
+            let hint = at.commit(home, &take, state.as_str());
             let from = home.shown();
             format!("the branch has .aynig/{path}, but commands come from {from}, which has not\n{hint}")
         }
@@ -404,12 +400,6 @@ pub fn print(report: &Report, text: &Text, quiet: bool) {
     if !quiet || failed {
         text.notes.iter().for_each(|n| output::note(n));
     }
-}
-
-/// Returns the state that a command at this path below `.aynig/` answers.
-fn state_at(path: &str) -> &str {
-    let of_role = || path.strip_prefix("roles/")?.split_once("/command/").map(|(_, state)| state);
-    path.strip_prefix("command/").or_else(of_role).unwrap_or(path)
 }
 
 /// Returns a question that offers names that are nearly what was written.

@@ -221,8 +221,9 @@ pub(super) fn words(status: &BranchStatus, now: i64, remote: Option<&str>, verbo
             let told: Vec<String> = told.chain(status.progress.as_ref().map(progress)).collect();
             let gone = abandoned.map(|why| match why {
                 Abandoned::ByItsCommand | Abandoned::ByItsRunner => format!("; {why}: {cancel} ends it now"),
-                Abandoned::WithItsOutcome => {
-                    format!("; {why}: once the run is stalled, {} lands it", at.call("retry"))
+                Abandoned::WithItsWork => {
+                    let retry = at.call("retry");
+                    format!("; {why}: once the run is stalled, {retry} lands it where it was finished, else asks again")
                 }
             });
             let gone = gone.unwrap_or_default();

@@ -108,7 +108,6 @@ impl<'a> ActiveRun<'a> {
         }
     }
 
-    /// Returns the run's id.
     pub(super) fn run_id(&self) -> &str {
         &self.claim.run.id
     }

@@ -21,7 +21,6 @@ pub trait Clock: Sync {
     fn instant(&self) -> Instant;
 }
 
-/// The system's clocks.
 pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {

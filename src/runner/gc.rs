@@ -34,7 +34,6 @@ const RECORD_MAX: u64 = 1 << 20;
 pub(crate) struct Expiry {
     /// Logs, run folders, copies of commands, and notes of heads that were seen.
     pub logs: Duration,
-    /// Attempts.
     pub attempts: Duration,
 }
 

@@ -62,7 +62,6 @@ fn note_walked(tip: ObjectId, line: Walked) {
 pub(in crate::runner) struct Found {
     /// What the ref's name says.
     pub at: InboxRef,
-    /// Its name.
     pub name: RefName,
     /// What the ref holds: the message.
     pub commit: ObjectId,

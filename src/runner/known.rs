@@ -173,7 +173,6 @@ impl Runner<'_> {
         }
     }
 
-    /// Returns the pauses that stand.
     pub(crate) fn standing_pauses(&self) -> Result<Pauses, StoreError> {
         let paused = |ReadPause { id, pause, .. }| {
             (Paused { id, holder: pause.holder.clone(), reason: pause.reason.clone() }, pause)

@@ -83,7 +83,6 @@ pub enum Progress<'a> {
     WaitingForSlot,
     /// The branch was claimed by this run.
     Claimed {
-        /// The id of the run.
         run_id: &'a str,
         /// The state that the run answers.
         state: &'a str,
@@ -104,7 +103,6 @@ pub enum Progress<'a> {
     Chunk {
         /// True for standard error, false for standard output.
         stderr: bool,
-        /// The bytes.
         bytes: &'a [u8],
     },
     /// The lease was renewed.
@@ -140,7 +138,6 @@ pub struct Runner<'a> {
     pub settings: &'a Settings,
     /// This runner's id, `<host>-<random>`.
     pub runner_id: String,
-    /// The clocks.
     pub clock: &'a dyn Clock,
     /// The signals that ask this process to stop.
     pub interrupt: &'a Interrupt,
@@ -197,23 +194,19 @@ pub enum RunnerError {
     /// The note about what is in a worktree can't be read, so the worktree is left as it is.
     #[error("cannot read '{}': {why}; whose work is in '{}' is not known", note.display(), dir.display())]
     SlotNote {
-        /// The note.
         note: PathBuf,
         /// The worktree.
         dir: PathBuf,
-        /// Why.
         why: String,
     },
     /// `git aynig uninstall` is removing what git-aynig keeps in this repository: nothing was claimed.
     #[error("cannot take a worktree for '{branch}': 'git aynig uninstall' is at work")]
     Closed {
-        /// The branch.
         branch: RefName,
     },
     /// It stayed unknown whether a compare-and-swap succeeded.
     #[error("cannot tell whether '{branch}' was moved: {cause}")]
     Unknown {
-        /// The branch.
         branch: RefName,
         /// Why it could not be found out.
         cause: String,

@@ -32,7 +32,6 @@ const NOTE_MAX: u64 = 16 << 10;
 pub(crate) enum Due {
     /// What the run with this id ended in.
     Run(String),
-    /// This commit.
     Commit(ObjectId),
 }
 

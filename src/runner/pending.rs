@@ -26,7 +26,6 @@ pub struct Woken {
     /// The Git directory that all worktrees of the repository share; in a note by an older version, a
     /// worktree's.
     pub git_dir: PathBuf,
-    /// The branch.
     pub branch: RefName,
 }
 
@@ -55,7 +54,6 @@ fn folder(repo: &Repository) -> PathBuf {
 /// A branch that is noted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Note {
-    /// The branch.
     pub branch: RefName,
     /// When it was noted.
     pub since: SystemTime,
@@ -65,7 +63,6 @@ pub(crate) struct Note {
 /// process dies.
 #[derive(Debug)]
 pub struct Taken {
-    /// The branch.
     pub branch: RefName,
     /// The id that its run was promised.
     pub run_id: Option<String>,

@@ -25,7 +25,6 @@ use std::time::Duration;
 /// One branch's report.
 #[derive(Debug)]
 pub struct Report {
-    /// The branch.
     pub branch: RefName,
     /// The head that was judged last, where one was read. What is done about a branch moves it.
     pub head: Option<ObjectId>,
@@ -65,7 +64,6 @@ pub enum Verdict {
     Idle(Idle),
     /// A state whose command can't be started.
     Unusable {
-        /// The state.
         state: StateName,
         /// The path of the command below `.aynig/`.
         path: String,
@@ -99,7 +97,6 @@ pub enum Verdict {
     Refused(Refusal),
     /// A command would have been run.
     WouldRun {
-        /// The state.
         state: StateName,
         /// The path of the command below `.aynig/`.
         command: String,
@@ -173,7 +170,6 @@ pub enum Refusal {
         key: &'static str,
         /// What the trailer says; `None`: the head has none.
         said: Option<Vec<u8>>,
-        /// The branch.
         branch: RefName,
     },
     /// What the runner writes can't be signed.
@@ -224,7 +220,6 @@ impl fmt::Display for Refusal {
 /// A run that is over.
 #[derive(Debug)]
 pub struct Ran {
-    /// Its id.
     pub run_id: String,
     /// The state that the run answered.
     pub state: StateName,
@@ -251,9 +246,7 @@ pub struct Ran {
 pub enum Outcome {
     /// The declared state's commit.
     Advanced {
-        /// The state.
         state: StateName,
-        /// The commit.
         commit: ObjectId,
     },
     /// The lease lives on.
@@ -274,16 +267,12 @@ pub enum Outcome {
     },
     /// The command wrote the outcome itself.
     Own {
-        /// The commit.
         commit: ObjectId,
-        /// Its state.
         state: Option<StateName>,
     },
     /// A `stalled` commit.
     Stalled {
-        /// Why.
         why: Stall,
-        /// The commit.
         commit: ObjectId,
     },
     /// Nothing was written: the lease was lost.
@@ -311,7 +300,6 @@ pub enum Note {
     Delivered {
         /// How many.
         messages: usize,
-        /// The state.
         state: StateName,
     },
     /// The branch has landed on this branch, as this commit.
@@ -335,10 +323,22 @@ pub enum Note {
     /// Repositories that were in the slot of a run that came to no outcome: the folder that keeps them, and
     /// the paths of their Git directories in it.
     RepositoriesKept(PathBuf, Vec<PathBuf>),
-    /// A command of that name is in the checkout, not in the commit.
-    NotCommitted(String, Home),
-    /// The command is on the branch, but commands come from elsewhere.
-    NotInRef(String, Home),
+    /// The command of a state is in the checkout, not in the commit.
+    NotCommitted {
+        state: StateName,
+        /// The command's path below `.aynig/`.
+        path: String,
+        /// Where commands come from.
+        home: Home,
+    },
+    /// The command of a state is on the branch, but commands come from elsewhere.
+    NotInRef {
+        state: StateName,
+        /// The command's path below `.aynig/`.
+        path: String,
+        /// Where commands come from.
+        home: Home,
+    },
     /// No command answers this state; these states, with nearly the same name, have one.
     NearlyAState(StateName, Vec<String>),
     /// The head is no state event, and says something that is nearly one.

@@ -177,7 +177,7 @@ impl Runner<'_> {
         {
             match command_tree::lookup(trees, tree, role, state)? {
                 Lookup::Found(Command { path, .. }) | Lookup::Unusable { path, .. } => {
-                    return Ok(Some(Note::NotInRef(path, self.home())));
+                    return Ok(Some(Note::NotInRef { state: state.clone(), path, home: self.home() }));
                 }
                 Lookup::Missing => {}
             }
@@ -185,7 +185,7 @@ impl Runner<'_> {
         if let Some(dir) = self.repo.main_dir.as_ref().map(|dir| dir.join(command_tree::FOLDER))
             && let Some(path) = command_tree::paths(role, state).find(|path| dir.join(path).is_file())
         {
-            return Ok(Some(Note::NotCommitted(path, self.home())));
+            return Ok(Some(Note::NotCommitted { state: state.clone(), path, home: self.home() }));
         }
         let alike = alike()?;
         Ok((!alike.is_empty()).then(|| Note::NearlyAState(state.clone(), alike)))

@@ -46,8 +46,8 @@ pub enum Abandoned {
     ByItsCommand,
     /// Its runner was killed.
     ByItsRunner,
-    /// Its outcome is kept here, since the remote could not be told (K31).
-    WithItsOutcome,
+    /// What it had done is kept here, since the remote could not be told (K31): its outcome, where it was finished.
+    WithItsWork,
 }
 
 impl std::fmt::Display for Abandoned {
@@ -55,7 +55,7 @@ impl std::fmt::Display for Abandoned {
         f.write_str(match self {
             Abandoned::ByItsCommand => "its command has ended without an outcome",
             Abandoned::ByItsRunner => "its runner was killed",
-            Abandoned::WithItsOutcome => "its outcome is kept here, as it could not be pushed",
+            Abandoned::WithItsWork => "what it had done is kept here, as it could not be pushed",
         })
     }
 }
@@ -126,10 +126,12 @@ impl Runner<'_> {
         if numbers.is_empty() {
             // The run gave its slot back, with no process left in it.
             let ran_here = run_ref(run_id).is_some() && self.run_dir(run_id).is_dir();
-            let kept =
-                || attempt_ref(run_id).is_some_and(|name| matches!(self.scratch().and_then(|own| own.tip(&name)), Ok(Some(_))));
+            let kept = || {
+                let tip = |name| self.scratch().and_then(|own| own.tip(&name));
+                attempt_ref(run_id).is_some_and(|name| matches!(tip(name), Ok(Some(_))))
+            };
             return (ran_here && self.is_dead(run_id)).then(|| match kept() {
-                true => Abandoned::WithItsOutcome,
+                true => Abandoned::WithItsWork,
                 false => Abandoned::ByItsCommand,
             });
         }

@@ -27,7 +27,6 @@ use std::time::SystemTime;
 /// How one branch stands.
 #[derive(Debug)]
 pub(crate) struct BranchStatus {
-    /// The branch.
     pub branch: RefName,
     /// Its newest commit.
     pub tip: Tip,

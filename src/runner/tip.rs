@@ -16,7 +16,6 @@ pub(super) const DEPTH: usize = 32;
 /// The newest commit of a branch, read once.
 #[derive(Debug, Clone)]
 pub struct Tip {
-    /// The commit.
     pub commit: Commit,
     /// The commit's event; `None` where the commit is no state event.
     pub event: Option<Event>,

@@ -211,8 +211,9 @@ const BLINKS: u32 = 20;
 const BLINK: Duration = Duration::from_micros(50);
 /// How long output of a dead helper is waited for while another process holds the pipe.
 const DRAIN: Duration = Duration::from_millis(500);
-/// How many pieces of it are read after that.
-const LATE_PIECES: u32 = 64;
+/// How many pieces of what a dead process left in a pipe are read at most, once there is no time to wait for more: a
+/// process elsewhere may have been handed the pipe and go on writing.
+pub(super) const LATE_PIECES: u32 = 64;
 
 #[derive(Default)]
 struct Capture {

@@ -1,4 +1,4 @@
-//! Clocks that are wrong, and dates that nobody can read.
+//! Clocks that are wrong, and dates that cannot be read.
 //!
 //! Promises V11, V18 (K7, K8, K18): a runner whose clock is off by a second or by ten years claims, renews and,
 //! judging by observation, takes over as any other; thirty committer lines that no Git would write are dispatched,
@@ -43,7 +43,7 @@ fn claim(sweep: &Sweep, life: &Life, skew: &str, branch: &str) {
     sweep.count("claims", 1);
 }
 
-/// Somebody whose lease ends by itself while the command goes on, renews it whatever the clock says.
+/// A runner whose lease ends by itself while the command goes on renews it whatever the clock says.
 fn renew(sweep: &Sweep, life: &Life, skew: &str, branch: &str) {
     life.event(branch, "long", "");
     let said = tick(life, Some(skew), &["--lease", "4s", branch]);
@@ -55,7 +55,7 @@ fn renew(sweep: &Sweep, life: &Life, skew: &str, branch: &str) {
     sweep.count("renewals", leases.saturating_sub(1) as u64);
 }
 
-/// Waits for a takeover; how long it took, by a clock that nobody faked.
+/// Waits for a takeover; how long it took, by a clock that is not faked.
 fn taken(life: &Life, skew: Option<&str>, branch: &str) -> (Duration, Done) {
     let since = Instant::now();
     loop {

@@ -184,7 +184,7 @@ fn tick(broken: Broken) -> (Duration, Vec<String>) {
     let home = world.life().repo.home();
     std::fs::write(home.join("stdout"), &output.stdout).unwrap();
     std::fs::write(home.join("stderr"), &output.stderr).unwrap();
-    // Whoever still moves the remote does it before the next look.
+    // A process that still moves the remote does it before the next look.
     std::thread::sleep(Duration::from_millis(600));
     let mut bad = judge::truthful(&world, output.status.code());
     relay.remove();

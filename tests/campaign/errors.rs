@@ -12,10 +12,10 @@ use nix::errno::Errno;
 /// What the system may really answer to each call.
 fn errors(point: &Point, object: &str) -> Vec<Fault> {
     let all: &[Errno] = match point.call.as_str() {
-        // A pipe has no disk below it: it breaks where somebody dies, which is another sweep.
+        // A pipe has no disk below it: it breaks where a process dies, which is another sweep.
         "write" if object.starts_with("pipe:") => &[],
         // A lock that a living git could not take away is no killed child's: nothing tells it from one that
-        // somebody holds, so it stays, and doctor names it (K43).
+        // another process holds, so it stays, and doctor names it (K43).
         "unlink" if point.role.starts_with("git") && object.ends_with(".lock") => &[],
         "open" | "write" | "copy" => &[Errno::ENOSPC, Errno::EIO, Errno::EINTR],
         "rename" | "link" | "mkdir" | "truncate" => &[Errno::ENOSPC, Errno::EIO],

@@ -1,5 +1,5 @@
-//! A turn, and what follows from it, while whoever does it is killed at any call: the runner, its guardian, `flow turn` with the
-//! guardian of its agent, `flow route`.
+//! A turn, and what follows from it, while the process that does it is killed at any call: the runner, its guardian,
+//! `flow turn` with the guardian of its agent, `flow route`.
 //!
 //! After each point the flow is ticked again, later, until it rests; what is then there is the scene's to judge (`route`, `turn`).
 //! `AYNIG_POINT=route/rename:3:flow=KILL` replays one point; `AYNIG_POINTS=200` takes so many, one of each 200th part of the tick's.

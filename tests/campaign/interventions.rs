@@ -286,7 +286,7 @@ fn case(sweep: &Sweep, phase: Phase, act: &(&str, Act, Expect)) {
     let (tick, other) = reach(&life, phase);
     (act.1)(&life);
     let left = life.try_rev("refs/heads/work");
-    // One for each that may wait: a line that nobody reads harms nothing.
+    // One for each that may wait: a line that no command reads harms nothing.
     gate.open();
     if other.is_some() {
         gate.open();

@@ -36,7 +36,7 @@ pub fn settle(world: &World) -> Vec<String> {
         bad.push(format!("V11: '{}' after the next tick: {next:?}", state(world)));
     }
     if !finished(world).is_empty() {
-        // Work that could not be kept is still in its slot; whoever wants that slot, or `gc`, keeps it first.
+        // Work that could not be kept is still in its slot; the runner that wants that slot, or `gc`, keeps it first.
         bad.extend(collect(world));
         bad.extend(
             finished(world).into_iter().map(|run| format!("V8: the outcome of {run} is lost: {next:?}")),
@@ -66,7 +66,7 @@ pub fn settle(world: &World) -> Vec<String> {
     bad
 }
 
-/// Locks on the remote are not ours to remove (K43): they are reported; here whoever runs it removes them.
+/// Locks on the remote are not ours to remove (K43): they are reported; here its administrator removes them.
 fn unwedged_remote(world: &World) -> Vec<String> {
     let mut bad = Vec::new();
     if !world.scene.remote {
@@ -82,7 +82,7 @@ fn unwedged_remote(world: &World) -> Vec<String> {
     bad
 }
 
-/// Every lock in a Git directory that can be in anybody's way.
+/// Every lock in a Git directory that can be in the way of a process.
 pub fn locks(git_dir: &Path) -> Vec<String> {
     let (mut found, mut folders) = (Vec::new(), vec![git_dir.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -102,7 +102,7 @@ pub fn locks(git_dir: &Path) -> Vec<String> {
 }
 
 /// Locks of slots, which stay, and those of files that only one slot or one process of ours ever uses: they
-/// block nobody, and go with the slot's next use or with `gc`.
+/// block no other process, and go with the slot's next use or with `gc`.
 fn is_slot_lock(below: &Path) -> bool {
     let text = below.to_string_lossy();
     if ["worktrees/aynig-slot-", "aynig/merge-", "aynig/.new-config-"].iter().any(|p| text.starts_with(p))
@@ -131,7 +131,7 @@ fn finished(world: &World) -> Vec<String> {
     runs
 }
 
-/// Has everything removed that nobody needs any more.
+/// Has everything removed that is no longer needed.
 fn collect(world: &World) -> Option<String> {
     // The ref of a run stays as long as the lease that it points to could be one that has just been taken.
     let mut gc = world.life().aynig(&["gc", "-q"]);

@@ -1,4 +1,5 @@
-//! Notices, while whoever makes what they tell of is killed at any call: the runner, its guardian, and who starts the program.
+//! Notices, while the process that makes what they tell of is killed at any call: the runner, its guardian, and the one
+//! that starts the program.
 //!
 //! After each point other verbs come by, later, until the branch rests. Then each commit that a person should know of was told,
 //! once; one of them may have been told twice: this is counted. `AYNIG_POINT=rename:3:runner=KILL` replays one point. For K53.
@@ -168,8 +169,8 @@ impl World {
             .filter(|(_, state)| matches!(*state, "review" | "stalled"))
             .map(|(id, _)| id)
             .collect();
-        // Whoever gives one may not have begun yet, and then no process has its name; what could not be handed over is given
-        // by the next verb.
+        // The process that gives one may not have begun yet, and then none has its name; what could not be handed over
+        // is given by the next verb.
         let until = Instant::now() + TOLD_BY;
         while !due.iter().all(|id| self.told().iter().any(|told| told == id)) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(100));

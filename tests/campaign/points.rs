@@ -183,7 +183,7 @@ const KEEPALIVE: Duration = Duration::from_secs(6);
 
 pub fn wrong_with(trace: &Trace) -> Vec<String> {
     // What receives a push to a path, and the shell that starts it, are the remote's (K12): one that hangs notices
-    // that nobody listens when it next says that it lives.
+    // that no process listens when it next says that it lives.
     let received = trace.left.iter().any(|(who, _)| who.starts_with("git-receive-pack"));
     let theirs = |who: &str| who.starts_with("git-receive-pack") || who.starts_with("sh");
     let left = trace.left.iter().filter(|(who, after)| !(received && theirs(who) && *after < KEEPALIVE));

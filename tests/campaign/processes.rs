@@ -3,7 +3,7 @@
 //! Promises V16, V17 (K14, K16, K17, K18, K24, K26): eight ways to leave a process group, each ended in three ways; a
 //! process counts as a survivor if it still carries the run's environment or stands in its slot one second later.
 //! Output without end, without a line, without sense, and held open by others. A runner that was stopped for longer
-//! than its lease, and comes back to a branch that somebody else has recovered.
+//! than its lease, and comes back to a branch that another runner has recovered.
 
 use super::row::Sweep;
 use super::support::leaving::{self, WAYS, Way};
@@ -265,7 +265,7 @@ fn output() {
     sweep.end();
 }
 
-/// One runner that is stopped past its lease; what it did is kept, and its branch is somebody else's.
+/// One runner that is stopped past its lease; what it did is kept, and its branch is another runner's.
 fn stopped(sweep: &Sweep, life: &Life, n: usize) {
     let branch = format!("b{n}");
     life.event(&branch, "build", "");

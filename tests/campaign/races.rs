@@ -2,7 +2,7 @@
 //!
 //! Promises K11, K14, K32 (V1, V2, V10): in every round each trigger got exactly one command, one lease and one
 //! outcome; every process that won nothing said so for every branch that it was asked for, and ended with 3.
-//! The winners' commands are held until then, so nobody is late by chance. Each process is asked for several
+//! The winners' commands are held until then, so no process is late by chance. Each process is asked for several
 //! branches, and all for the round's hot one. `pairs` is fault 13: two clones
 //! with the same runner id whose clocks stand still at the same second.
 
@@ -94,7 +94,7 @@ fn runner_of(guardian: &str) -> Option<String> {
     Some(status.lines().find_map(|l| l.strip_prefix("PPid:"))?.trim().to_owned())
 }
 
-/// Holds the winners until everybody else has spoken.
+/// Holds the winners until every other process has spoken.
 struct Holding<'a> {
     life: &'a Life,
     gate: Gate,
@@ -158,7 +158,7 @@ fn round(sweep: &Sweep, arena: &Arena, machines: &[Machine<'_>], round: usize, s
     eprintln!("{what}: {:.1} s", began.elapsed().as_secs_f64());
 }
 
-/// What one process is asked for: this round's hot branch, as everybody, and some others in turn.
+/// What one process is asked for: this round's hot branch, as every process is, and some others in turn.
 fn asked(names: &[String], round: usize, process: usize, each: usize) -> Vec<&str> {
     let hot = &*names[round % names.len()];
     let others = (0..each - 1).map(|k| &*names[(process * (each - 1) + k) % names.len()]);

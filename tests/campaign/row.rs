@@ -38,7 +38,7 @@ pub fn seconds() -> Option<Duration> {
     Some(Duration::from_secs(seconds.parse().expect("AYNIG_SECONDS is a number")))
 }
 
-/// Where the rows are written, when somebody asked for them.
+/// Where the rows are written, when the user asked for them.
 pub fn folder() -> Option<PathBuf> {
     std::env::var_os("AYNIG_CAMPAIGN_ROWS").map(PathBuf::from)
 }

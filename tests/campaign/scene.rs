@@ -178,7 +178,7 @@ impl World {
         self.saved.as_ref().unwrap().restore();
     }
 
-    /// The Git directory of whoever ticks.
+    /// The Git directory of the process that ticks.
     pub fn git_dir(&self) -> PathBuf {
         match &self.place {
             Place::Here(life) => life.repo.git_dir(),
@@ -251,7 +251,7 @@ impl World {
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
-    /// The working tree of whoever ticks.
+    /// The working tree of the process that ticks.
     pub fn work_dir(&self) -> PathBuf {
         self.git_dir().parent().unwrap().to_owned()
     }

@@ -1,9 +1,10 @@
 //! Messages, questions, answers and pauses, while the verb or the tick that makes them is killed at any call.
 //!
-//! After each point the same verb comes by again, later, as whoever was cut off would do it, and ticks until the branch
-//! rests. Then each message is on its branch exactly once and its run heard it, an answer was heard once, what was paused
-//! ran once, and nothing is left in anybody's way. `AYNIG_POINT=deliver/rename:3:runner=KILL` replays one point,
-//! `AYNIG_CASES=send,take` takes some, `AYNIG_SECONDS=600` begins no point after that. For K42, K43, K46, K46a, K47, K47a, K48, K49, K49a, K50.
+//! After each point the same verb comes by again, later, as the caller that was cut off would do it, and ticks until
+//! the branch rests. Then each message is on its branch exactly once and its run heard it, an answer was heard once,
+//! what was paused ran once, and nothing is left in the way of a process. `AYNIG_POINT=deliver/rename:3:runner=KILL`
+//! replays one point, `AYNIG_CASES=send,take` takes some, `AYNIG_SECONDS=600` begins no point after that. For K42,
+//! K43, K46, K46a, K47, K47a, K48, K49, K49a, K50.
 
 mod cases;
 
@@ -55,7 +56,7 @@ impl World {
         let mut world = Self { place, saved: None, faketime: faketime(), came_by: Cell::new(0) };
         let life = world.life();
         life.git(&["config", "gc.auto", "0"]);
-        // Somebody's work, beside the branch.
+        // A user's work, beside the branch.
         life.git(&["checkout", "-q", "-b", "theirs"]);
         life.write("theirs", "done\n");
         life.git(&["add", "theirs"]);
@@ -86,7 +87,7 @@ impl World {
         self.came_by.set(0);
     }
 
-    /// Where whoever speaks and ticks stands.
+    /// Where the caller that speaks and ticks stands.
     fn dir(&self) -> PathBuf {
         match &self.place {
             Place::Here(life) => life.repo.path(),
@@ -320,7 +321,7 @@ fn disturb(world: &World, case: &Case, point: &Point, fault: Fault, found: &mut 
     }
 }
 
-/// Locks on a remote are not ours to remove (K43): whoever runs it removes them.
+/// Locks on a remote are not ours to remove (K43): its administrator removes them.
 fn unwedge(world: &World) -> Vec<String> {
     let Place::There(net) = &world.place else { return Vec::new() };
     for lock in judge::locks(&net.origin()) {

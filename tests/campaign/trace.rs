@@ -151,7 +151,7 @@ struct Tracer<'a> {
     counts: HashMap<(String, &'static str), usize>,
     /// The thread whose call is to fail.
     failing: Option<Pid>,
-    /// All of the tree is killed, and whoever was just about to be born.
+    /// All of the tree is killed, and any process that was just about to be born.
     felled: bool,
     ended: Option<Instant>,
     alive: Arc<Mutex<HashSet<Pid>>>,

@@ -1,7 +1,7 @@
 //! A person who works in the checkout while branches are ticked.
 //!
-//! Promises V15 (K28, K45): the same operations are played in a twin of the repository that nobody ticks, with the
-//! same dates, so that everything of the person's must be the same in both at any time: working tree, index, HEAD,
+//! Promises V15 (K28, K45): the same operations are played in a twin of the repository that no runner ticks, with
+//! the same dates, so that everything of the person's must be the same in both at any time: working tree, index, HEAD,
 //! stash, refs, reflogs, configuration, other working trees. On a branch that is ticked and checked out at most Git's
 //! own words about locks are met (`cannot lock ref`; `index.lock` for the moment in which an outcome arrives), no
 //! commit that Git acknowledged is lost (V5), and no commit of the person's takes back what a run did.
@@ -298,7 +298,7 @@ fn on_the_ticked_branch() {
     sweep.end();
 }
 
-/// No commit of the person's takes back what a run left in the file `auto`: nobody but runs writes it.
+/// No commit of the person's takes back what a run left in the file `auto`: only runs write it.
 fn nothing_taken_back(sweep: &Sweep, life: &Life, made: &[String]) {
     for id in made {
         let [own, below] = [id.clone(), format!("{id}~1")].map(|c| life.try_rev(&format!("{c}:auto")));
@@ -367,7 +367,7 @@ fn step(sweep: &Sweep, life: &Life, n: usize, roll: usize) -> Option<String> {
         match said.code {
             Some(0) => sweep.count("done", 1),
             _ if said.stderr.contains("cannot lock ref") => sweep.count("cannot lock ref", 1),
-            // Somebody whose commit lost the race still has staged what it was to hold.
+            // A user whose commit lost the race still has staged what it was to hold.
             _ if own && !said.stderr.contains("auto") => sweep.count("refused for local changes", 1),
             _ => sweep.bad(format!("operation {n}: git {args:?}: {said:?}")),
         }

@@ -1,4 +1,4 @@
-//! Hooks: what lands starts its chain once, whoever brought it, and nobody waits for it.
+//! Hooks: what lands starts its chain once, whichever command brought it, and no command waits for it.
 
 use crate::support::Repo;
 use crate::support::life::{BIN, Life, done, eventually, now};
@@ -104,7 +104,7 @@ fn a_commit_starts_its_chain_and_returns() {
     done_on(&life, "main");
     assert_eq!((runs(&life, "build main"), runs(&life, "test main")), (1, 1));
     assert_eq!(life.states("main")[..5], ["done", "working", "test", "working", "build"].map(String::from));
-    // The outcome came into the working tree, and nobody's exit status changed.
+    // The outcome came into the working tree, and no command's exit status changed.
     assert_eq!(life.read("steps"), "b\n");
     let log = eventually("log", || {
         Some(life.read(".aynig/logs/hook.log")).filter(|log| log.contains("main: build -> test"))
@@ -341,14 +341,14 @@ fn what_a_run_set_elsewhere_goes_on_when_it_is_over() {
     assert_eq!(runs(&life, "build other"), 1);
 }
 
-/// K7, K8, K40: where chains are all that looks, a lease that nobody can believe ends all the same.
+/// K7, K8, K40: where chains are all that looks, a lease that no runner can believe ends all the same.
 #[test]
 fn what_was_abandoned_elsewhere_is_recovered_by_whoever_comes_by() {
     let life = life();
     let message = "aynig: working\n\ndwp-state: working\ndwp-origin-state: build\n\
         dwp-run-id: 11111111-1111-4111-8111-111111111111\ndwp-runner-id: elsewhere-1\ndwp-lease-seconds: 120\n";
     let lease = life.event_at("held", message, Some(now() + 1_000_000));
-    // Nobody allowed this one, and it comes before.
+    // The user did not allow this one, and it comes before.
     life.config("aynig.branches", "[fhs]*");
     let forbidden = life.event_at("abandoned", message, Some(now() - 1_000));
     let seen: String = b"refs/heads/held".iter().map(|b| format!("{b:02x}")).collect();
@@ -569,7 +569,7 @@ fn a_push_is_answered_and_nobody_is_held() {
     life.event("skipped", "build", "");
     let output = push(&server, &life, &["-o", "aynig.skip", "origin", "skipped"]);
     assert!(!said(&output).contains("aynig:"), "{}", said(&output));
-    // Plain pushes and deletions are nobody's business.
+    // Plain pushes and deletions are no runner's business.
     let output = push(&server, &life, &["origin", "main:refs/heads/plain"]);
     assert!(output.status.success() && !said(&output).contains("aynig:"));
     assert!(!said(&push(&server, &life, &["origin", ":work"])).contains("aynig:"));
@@ -577,7 +577,7 @@ fn a_push_is_answered_and_nobody_is_held() {
     server.assert_sound();
 }
 
-/// K14 (pending), K39: what could not be started is no run that somebody was promised; the next tick has it.
+/// K14 (pending), K39: what could not be started is no run that a pusher was promised; the next tick has it.
 #[test]
 fn what_could_not_go_on_in_the_background_is_said_and_waits() {
     let (server, life) = server();
@@ -593,7 +593,7 @@ fn what_could_not_go_on_in_the_background_is_said_and_waits() {
     assert!(answer.contains("aynig: hint: on the server: git aynig tick work"), "{answer}");
     assert_eq!(state_there(&server, "work"), "build");
     std::fs::remove_file(&logs).unwrap();
-    // Whoever ticks something else takes it on.
+    // A tick of something else takes it on.
     life.event("other", "build", "");
     life.git(&["push", "-q", "--receive-pack=env AYNIG=0 git receive-pack", "origin", "other"]);
     let mut tick = server.command(BIN);
@@ -628,7 +628,7 @@ fn a_push_of_many_branches_answers_each_once() {
         eventually(name, || (state_there(&server, name) == "done").then_some(()));
         assert_eq!(runs(&life, &format!("build {name}")), 1);
     }
-    // Whoever waited for the slot ran as the run that the pusher was told of.
+    // Each branch that waited for the slot ran as the run that the pusher was told of.
     for (name, id) in names.iter().zip(&promised) {
         let format = "--format=%(trailers:key=dwp-run-id,valueonly,separator=)";
         let runs = server.git(&["log", "--grep", "^dwp-origin-state: build", format, name]);
@@ -651,7 +651,7 @@ fn whoever_pushes_is_told_that_the_ref_for_commands_is_missing() {
     life.event("work", "test", "");
     let told = said(&push(&server, &life, &["origin", "work"]));
     assert!(told.contains("'refs/heads/nosuch', where commands come from, does not exist"), "{told}");
-    // Whoever asks for nothing need not know.
+    // A pusher who asks for nothing need not know.
     life.git(&["branch", "plain", "main"]);
     assert_eq!(said(&push(&server, &life, &["origin", "plain"])), "");
 }

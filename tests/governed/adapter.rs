@@ -400,7 +400,7 @@ fn the_coordinator_is_asked() {
 }
 
 /// A review that objects to nothing: at the last stage, by this name, in the corpus's own words; and no error where
-/// the rule is off, or somebody else's.
+/// the rule is off, or another role's.
 #[test]
 fn a_review_without_objections_breaks_the_rule_of_challenges() {
     let validated = |challenge: Option<bool>, role: &str, objections: Value, stage: Value| {

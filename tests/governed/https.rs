@@ -31,7 +31,7 @@ fn server() -> (u16, mpsc::Receiver<Post>) {
     thread::spawn(move || {
         for stream in socket.incoming() {
             let mut tls = StreamOwned::new(ServerConnection::new(config.clone()).unwrap(), stream.unwrap());
-            // A client that trusts nobody here never gets as far as a request.
+            // A client that trusts no certificate here never gets as far as a request.
             if tls.flush().is_err() || tls.conn.complete_io(&mut tls.sock).is_err() {
                 continue;
             }

@@ -139,7 +139,7 @@ fn every_key_is_kept_or_refused_or_told_by_its_name() {
         match load_context(&project.root()) {
             Ok(context) => {
                 assert_ne!(fate, Refused, "{case}");
-                // A part that is nobody's is told as a whole.
+                // A part that no reader uses is told as a whole.
                 let name = match path {
                     "prompts.pm" => "prompts",
                     "run_loop.continuous" => "run_loop",

@@ -9,7 +9,7 @@ fn late(project: &Project, minutes: u64) -> Root {
     project.root().with_clock(move || SystemTime::now() + Duration::from_secs(minutes * 60))
 }
 
-/// G16: a result that comes too late is no result, until somebody gives the turn its time again.
+/// G16: a result that comes too late is no result, until a user gives the turn its time again.
 #[test]
 fn a_turn_ends_at_its_deadline() {
     let mut limited = config();

@@ -173,7 +173,7 @@ fn what_can_not_be_done_blocks_the_run() {
 #[test]
 fn a_run_that_can_not_begin_says_so() {
     let project = Project::new();
-    // Idle, and yet with a turn: nobody can tell what to do with it.
+    // Idle, and yet with a turn: no caller can tell what to do with it.
     let state = json!({
         "schema_version": "1.1", "project_id": "rig", "run_id": "run_1", "status": "idle", "phase": "plan", "turn_sequence": 1,
         "active_turns": { "turn_1": { "turn_id": "turn_1", "assigned_role": "pm", "status": "running", "runtime_id": "manual", "attempt": 1, "assigned_sequence": 1 } },

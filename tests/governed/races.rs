@@ -37,7 +37,7 @@ fn racer() {
             Err(GovernedError::Refused(_)) => {}
             Err(error) => panic!("{error}"),
         }
-        // Whoever's turn it is.
+        // Whichever role's turn it is.
         let turns = get_active_turns(&load_state(&root, &config).unwrap());
         let Some(turn) = turns.values().nth((n + round) % turns.len().max(1)) else { continue };
         let turn_id = Some(turn.id().to_owned());
@@ -61,7 +61,7 @@ fn racer() {
         let staged = std::fs::create_dir_all(path.parent().unwrap())
             .and_then(|()| std::fs::write(&aside, result.to_string()))
             .and_then(|()| std::fs::rename(&aside, &path));
-        // Somebody else may have accepted the turn, and its folder be gone.
+        // Another process may have accepted the turn, and its folder be gone.
         if staged.is_err() {
             continue;
         }

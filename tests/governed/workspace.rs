@@ -151,7 +151,7 @@ fn odd(name: &[u8]) -> &std::path::Path {
     std::path::Path::new(std::ffi::OsStr::from_bytes(name))
 }
 
-/// G13: what no result can name is nobody's change: it is refused by name, before a turn and after it, and not
+/// G13: what no result can name is no turn's change: it is refused by name, before a turn and after it, and not
 /// taken for another file or for none
 #[test]
 fn a_file_whose_name_is_no_text_is_refused_by_name() {

@@ -1,7 +1,7 @@
 //! What is checked: faults with every rule in place, and rules left out.
 //!
 //! Each case says which promises cannot hold in it. With every rule in place these are what no rule mends: two
-//! commands while one machine is paused, or after somebody wrote over or took away a lease; and a trigger that
+//! commands while one machine is paused, or after a user wrote over or took away a lease; and a trigger that
 //! is answered again because a user went back to it. Left out, a rule breaks what the specification names.
 
 use crate::properties::Promise;

@@ -1,8 +1,8 @@
 //! Progress, and shortest ways: passes of our own over the same model, for what the checker has no word for.
 //!
-//! L: from every state a settled one is reached once faults stop, and soon. Shown by going there: everybody
-//! who can comes back and does what is due, nothing more goes wrong, and time passes only where nobody has
-//! anything to do. Settled is a branch that nobody would answer. Tries promise 4 of the contract.
+//! L: from every state a settled one is reached once faults stop, and soon. Shown by going there: every runner
+//! that can comes back and does what is due, nothing more goes wrong, and time passes only where no runner has
+//! anything to do. Settled is a branch that no runner would answer. Tries promise 4 of the contract.
 
 use crate::properties::Promise;
 use crate::steps::Step;

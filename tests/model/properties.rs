@@ -1,4 +1,4 @@
-//! What is promised, judged by somebody who sees everything: the server, all runners, all commands.
+//! What is promised, judged by an observer that sees everything: the server, all runners, all commands.
 //!
 //! A promise that is broken stays broken: one bit of the state each. Tries promises 1 to 4 of the contract.
 

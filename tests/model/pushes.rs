@@ -1,6 +1,6 @@
 //! Pushes: the server that takes them or does not, the ref that is read again, and what a verdict means.
 //!
-//! A push takes as long as it likes, and may arrive when nobody waits for it any more. What the ref says that is
+//! A push takes as long as it likes, and may arrive when no runner waits for it any more. What the ref says that is
 //! read again, whether a swap is tried again, and what a verdict means to a claim, a renewal or an end, is asked
 //! of the shipped functions. Tries K11, K31.
 
@@ -166,7 +166,7 @@ impl World {
         self.send(s, r, Phase::Finishing, commit)
     }
 
-    /// A push that nobody waits for.
+    /// A push that no runner waits for.
     pub(super) fn late(&self, s: &mut State, r: usize) -> Option<()> {
         let ghost = std::mem::replace(&mut s.runners[r].ghost, NONE);
         (ghost != NONE).then(|| self.server(s, ghost))?;

@@ -1,7 +1,7 @@
-//! The pending queue: chains, slots, notes, one watcher, and whoever is killed. A model of its own beside the
+//! The pending queue: chains, slots, notes, one watcher, and processes that are killed. A model of its own beside the
 //! protocol's; what a chain does about what it saw is the shipped [`next`]. A look is three steps, the kept slots,
-//! the notes, the free slots, so that everything may happen between them. Tries K14 and K40: nobody waits while a slot is free and
-//! somebody could wake them.
+//! the notes, the free slots, so that everything may happen between them. Tries K14 and K40: no branch waits while
+//! a slot is free and a process could wake it.
 
 use aynig::protocol::queue::{Next, Seen, Watch, next};
 use stateright::{Checker, Model, Property};
@@ -76,7 +76,7 @@ enum Slot {
     Held(u8),
     /// The lease of this branch lives on, and a process.
     Kept(u8),
-    /// That process has set what comes next, and has told nobody yet.
+    /// That process has set what comes next, and has told no process yet.
     Leaving(u8),
 }
 
@@ -92,14 +92,14 @@ pub struct State {
     processes: [Process; PROCESSES],
     slots: Vec<Slot>,
     notes: [Noted; BRANCHES],
-    /// A head that nobody has answered yet.
+    /// A head that no process has answered yet.
     asks: [bool; BRANCHES],
     arrivals: u8,
     keeps: u8,
     kills: u8,
-    /// One who was awake was killed, and nobody has looked since.
+    /// A process that was awake was killed, and none has looked since.
     orphaned: bool,
-    /// Asked by somebody who was killed before it was noted.
+    /// Asked by a process that was killed before it was noted.
     excused: [bool; BRANCHES],
     watcher: Option<u8>,
 }
@@ -188,7 +188,7 @@ impl Queue {
                 self.done_with(s, &mut me);
             }
             At::AskForSuccessor => {
-                // Held for a moment: whoever asks meanwhile hears that another watches.
+                // Held for a moment: a process that asks meanwhile hears that another watches.
                 me.at = if s.watcher.is_none() { At::StartSuccessor } else { At::Try };
                 s.watcher.get_or_insert(p as u8);
             }
@@ -282,7 +282,7 @@ impl Queue {
         }
         s.let_go(p);
         if let Some(b) = process.branch.map(usize::from) {
-            // Whoever dies with a branch that nobody else knows of takes it along, as before its chain began.
+            // A process that dies with a branch that no other knows of takes it along, as before its chain began.
             s.excused[b] |= matches!(process.at, At::Try | At::Noting) && self.has(Rule::TakenStaysNoted);
         }
         // Others may have left because this one was there.
@@ -369,7 +369,7 @@ impl Model for Queue {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always(WAITS, |_, s: &State| {
-                // A note whose branch runs, or ran, when its holder was killed keeps nobody waiting.
+                // A note whose branch runs, or ran, when its holder was killed keeps no branch waiting.
                 let waits = (0..BRANCHES).any(|b| s.notes[b] == Noted::Yes && s.asks[b]);
                 s.orphaned || s.awake() || s.free().is_none() || !waits
             }),

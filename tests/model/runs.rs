@@ -170,7 +170,7 @@ impl World {
         if !runner.acts() || runner.phase != Phase::Finishing || runner.call != Call::None {
             return None;
         }
-        // A success that nobody was heard to interfere with does not ask: the push will.
+        // A success with which no process was heard to interfere does not ask: the push will.
         let trusted = HeadIs::Lease(texts::id(runner.lease));
         let head = if runner.ended == Ended::Fresh { trusted } else { self.relate(s, r) };
         let own = HeadIs::OwnEvent(texts::id(runner.lease));

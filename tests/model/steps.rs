@@ -31,7 +31,7 @@ pub enum Step {
     Reread(u8),
     /// It can't be read.
     RereadFails(u8),
-    /// A push that nobody waits for reaches the server.
+    /// A push that no runner waits for reaches the server.
     Late(u8),
     /// The slot is filled, the command is to start.
     Start(u8),
@@ -103,14 +103,14 @@ impl World {
         (taken.is_some() && s != *before).then_some(s)
     }
 
-    /// Time passes, unless somebody who is awake has something to do first.
+    /// Time passes, unless a runner that is awake has something to do first.
     pub(super) fn tick(&self, s: &mut State) -> Option<()> {
         let now = elapsed(s.time);
         for runner in s.runners.iter().filter(|runner| runner.acts()) {
             let noticed = runner.deaf && self.keeps(Rule::AskGuardian);
             let overdue = match runner.phase {
                 Phase::Running | Phase::Dying if noticed => true,
-                // Nobody ends it, and its runner waits.
+                // No process ends it, and its runner waits.
                 Phase::Dying if runner.deaf => false,
                 Phase::Running if !runner.own => {
                     let moments = self.moments(runner);

@@ -1,4 +1,4 @@
-//! A repository whose configuration somebody else wrote, before anybody trusted it: rows S6, S7 and S16.
+//! A repository whose configuration another user wrote, before a user trusted it: rows S6, S7 and S16.
 
 use super::*;
 
@@ -84,7 +84,7 @@ fn hostile(world: &World, name: &str) -> (PathBuf, PathBuf) {
     (dir, fired)
 }
 
-/// K14, K33, S6, S7: nothing of the repository's configuration runs before somebody trusts it
+/// K14, K33, S6, S7: nothing of the repository's configuration runs before a user trusts it
 #[test]
 fn s07_before_trust_no_program_of_the_configuration_runs() {
     let mut world = World::any();
@@ -122,7 +122,7 @@ fn s07_before_trust_no_program_of_the_configuration_runs() {
     assert!(std::fs::read_to_string(&fired).unwrap().lines().count() >= 2);
 }
 
-/// K33, S7: an object that a partial clone lacks is not fetched before somebody trusts it
+/// K33, S7: an object that a partial clone lacks is not fetched before a user trusts it
 #[test]
 fn s07_before_trust_nothing_is_fetched_for_a_partial_clone() {
     let world = World::any();
@@ -254,7 +254,7 @@ fn s16_a_foreign_repository_that_the_command_line_calls_safe_is_served() {
     assert_eq!(world.try_git(&dir, &["status"]).code, 128, "as Git has it");
 }
 
-/// K34, S29: nothing is pushed to a path that only the repository names, and nobody waits for that
+/// K34, S29: nothing is pushed to a path that only the repository names, and no process waits for that
 #[test]
 fn s29_before_trust_nothing_is_pushed_to_a_path() {
     let world = World::any();

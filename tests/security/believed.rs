@@ -176,8 +176,8 @@ fn s26_a_result_is_not_read_through_a_link() {
     }
 }
 
-/// K48a, S26: the file for events may be anything once its command had it: nobody waits for it, nothing is read
-/// through it, and what it leads to is neither shown nor changed
+/// K48a, S26: the file for events may be anything once its command had it: no process waits for it, nothing is
+/// read through it, and what it leads to is neither shown nor changed
 #[test]
 fn s26_a_file_of_events_is_opened_as_an_enemys() {
     let world = World::any();
@@ -217,7 +217,7 @@ fn s26_a_file_of_events_is_opened_as_an_enemys() {
     }
 }
 
-/// K16, K19, S26: nobody waits for what lies in a run's folder or among the logs, and nothing is read through it
+/// K16, K19, S26: no process waits for what lies in a run's folder or among the logs, and nothing is read through it
 #[test]
 fn s26_what_reads_runs_and_logs_later_waits_for_nothing_and_follows_nothing() {
     let world = World::any();

@@ -28,7 +28,7 @@ fn life() -> Life {
     Life::new(&[("build", "echo 'SET_STATE {\"state\":\"done\"}'")])
 }
 
-/// K14, K17: a signal ends the filling, and the branch is nobody's for no longer than that.
+/// K14, K17: a signal ends the filling, and the branch is no runner's for no longer than that.
 #[test]
 fn s35_a_signal_ends_the_filling_of_a_slot() {
     let life = life();

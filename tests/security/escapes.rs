@@ -83,7 +83,7 @@ fn s28_a_stopped_guardian_of_a_dead_runner_is_ended_before_the_branch_is_recover
     assert!(said.out.contains("stalled"), "{}{}", said.out, said.err);
 }
 
-/// K40, S19: a command can't have a chain started in a folder that nobody trusts
+/// K40, S19: a command can't have a chain started in a folder that no user trusts
 #[test]
 fn s19_a_noted_repository_that_nobody_trusts_is_left_alone() {
     let mut world = World::any();

@@ -120,7 +120,7 @@ fn s15_notes_in_the_git_directory_are_not_written_through_links() {
     }
 }
 
-/// K16, S17: nothing of ours can be written to by everybody, and what was printed can be read by nobody else
+/// K16, S17: nothing of ours can be written to by every user, and what was printed can be read by no other user
 #[test]
 fn s17_whatever_the_umask_files_of_ours_are_closed() {
     for umask in ["000", "022", "077"] {

@@ -86,7 +86,7 @@ fn s30_a_forged_run_id_makes_nobodys_attempt_ones_own() {
     );
 }
 
-/// K28, S30: whoever copied a stalled branch lands the copy's outcome, and takes it from nobody
+/// K28, S30: a user who copied a stalled branch lands the copy's outcome, and takes it from no other branch
 #[test]
 fn s30_an_attempt_that_two_branches_name_goes_with_the_second() {
     let life = Life::new(&[("edit", EDITS)]);

@@ -25,7 +25,7 @@ fn paste(life: &Life, said: &str) {
     assert!(output.status.success(), "{hint}: {output:?}");
 }
 
-/// K44: somebody's ref has the name of the folder that ours are in.
+/// K44: a user's ref has the name of the folder that ours are in.
 #[test]
 fn s34_a_ref_in_the_way_is_told_once_and_nothing_is_claimed() {
     for name in ["refs/aynig/run", "refs/aynig/attempts", "refs/aynig"] {
@@ -135,7 +135,7 @@ fn s34_a_ref_in_the_way_of_messages_is_named_by_doctor_alone() {
     }
 }
 
-/// K30: somebody's ref has the name of the folder that a remote's branches are heard in.
+/// K30: a user's ref has the name of the folder that a remote's branches are heard in.
 #[test]
 fn s34_a_ref_in_the_way_of_what_a_remote_says_is_told_with_what_mends_it() {
     for name in ["refs/aynig/remote", "refs/aynig/remote/origin"] {
@@ -229,7 +229,7 @@ fn s34_a_folder_that_a_run_would_fail_in_is_found_before_the_claim() {
     }
 }
 
-/// K36: git-aynig itself refuses such a name; somebody may push it.
+/// K36: git-aynig itself refuses such a name; a user may push it.
 #[test]
 fn s34_a_branch_that_is_named_as_an_option_is_none_in_a_hint() {
     let life = life();

@@ -117,7 +117,7 @@ fn s09_a_commit_does_not_choose_whose_commands_run() {
     let mut world = World::any();
     let evil = world.root().join("evil");
     let dir = repo(&world, &[]);
-    // Somebody else's repository, which is configured here, takes every push, and has a `main` of its own.
+    // Another user's repository, which is configured here, takes every push, and has a `main` of its own.
     let theirs = world.try_init("theirs.git", &["--bare"]).unwrap();
     let script = format!("#!/bin/sh\ntouch '{}'\n{DONE}\n", evil.display());
     world.commit_files(

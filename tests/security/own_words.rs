@@ -1,7 +1,7 @@
 //! What a repository says of itself, against what its account's owner says of it: row S25.
 //!
 //! One repository is trusted, by its Git directory, by its working tree and by a glob. Another one, whose every
-//! byte somebody else wrote, says with each key that there is that it is the trusted one, or trusted itself.
+//! byte another user wrote, says with each key that there is that it is the trusted one, or trusted itself.
 
 use super::*;
 
@@ -255,7 +255,8 @@ fn s25_a_git_directory_that_names_another_as_its_own_is_not_that_one() {
 }
 
 /// K33: a working tree names its repository where its `.git` leads there, by a folder or by a file. From outside of one
-/// whose `.git` is a file nothing may run: whoever may write there says which repository that file leads to.
+/// whose `.git` is a file nothing may run: a user who may write there says which repository that file
+/// leads to.
 #[test]
 fn s25_a_working_tree_speaks_for_the_git_directory_that_its_own_dot_git_leads_to() {
     for (key, value) in [("commandsFrom", "branch"), ("commandsFrom", "none"), ("sandbox", "write")] {

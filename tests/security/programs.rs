@@ -152,7 +152,7 @@ const VERBS: &[(&str, &[&[&str]])] = &[
     ("resume", &[&[], &["--all"], &["--all", "--remote", "&"]]),
     // Not an address of this machine: it ends there. What it does over a repository is the verbs' own code.
     ("serve", &[&["--bind", "203.0.113.1", "--port", "0"]]),
-    // Nobody listens there: it ends at that.
+    // No server listens there: it ends at that.
     ("mcp", &[&["--socket", "none"]]),
     ("fan", &[&["work", "-n", "2"], &["work", "-n", "2", "--no-tick"]]),
     ("choose", &[&["work"]]),

@@ -102,7 +102,7 @@ fn s20_a_stalled_commit_holds_no_secret_that_the_command_printed() {
         assert!(!body.contains(secret), "{secret}: {body}");
     }
     assert!(body.contains("token is [masked]") && body.contains("visible"), "{body}");
-    // What is only here says it all: whoever looks for a mistake needs it.
+    // What is only here says it all: a user who looks for a mistake needs it.
     let trigger =
         world.git(&dir, &["log", "-1", "--format=%(trailers:key=dwp-trigger,valueonly,separator=)", "work"]);
     let log = std::fs::read_to_string(dir.join(format!(".aynig/logs/{trigger}.stderr.log"))).unwrap();

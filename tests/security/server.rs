@@ -1,4 +1,4 @@
-//! What whoever pushes, and whoever calls, can do to a runner: rows S6 to S8, S14, S18, S19 and S21.
+//! What a pusher, and a caller, can do to a runner: rows S6 to S8, S14, S18, S19 and S21.
 
 use super::*;
 use std::io::Write;
@@ -199,7 +199,7 @@ fn s18_a_command_inherits_three_descriptors() {
     assert!(stdout.starts_with("pipe:") && stderr.starts_with("pipe:"), "{listed}");
 }
 
-/// K35, S19: every limit that somebody sets holds: those of `aynig.exec`, time, output, chains
+/// K35, S19: every limit that a user sets holds: those of `aynig.exec`, time, output, chains
 #[test]
 fn s19_limits_hold() {
     let world = World::any();

@@ -1,4 +1,4 @@
-//! Which branches a pattern names, and for which branch somebody signed. Row S33.
+//! Which branches a pattern names, and for which branch a user signed. Row S33.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn s33_a_full_pattern_does_not_match_a_branch_that_is_called_like_one() {
     }
 }
 
-/// K35, S33: what was signed for one branch is no trigger on another, whoever wrote it and however it came there
+/// K35, S33: what was signed for one branch is no trigger on another, whichever user wrote it and however it came there
 #[test]
 fn s33_a_signed_trigger_counts_on_the_branch_that_it_was_signed_for() {
     let world = World::any();
@@ -96,7 +96,7 @@ fn s33_a_signed_trigger_counts_on_the_branch_that_it_was_signed_for() {
     assert_eq!(ran_on(), "work0\nwork0\nwork0\n");
 }
 
-/// K35, S33: by hand the trailer is written by hand, and whoever forgot it hears how it is called
+/// K35, S33: by hand the trailer is written by hand, and a user who forgot it hears how it is called
 #[test]
 fn s33_a_commit_by_hand_names_its_branch() {
     let world = World::any();
@@ -117,13 +117,13 @@ fn s33_a_commit_by_hand_names_its_branch() {
     commit("dwp-branch: hand");
     let said = world.aynig(&dir, &["tick", "hand"]).expect(0);
     assert!(said.out.contains("build -> done"), "{}", said.out);
-    // Nobody else writes it: a command, or a pusher through one, can't name another branch.
+    // No other process writes it: a command, or a pusher through one, can't name another branch.
     world.aynig(&dir, &["set-state", "build", "-b", "hand", "--trailer", "dwp-branch: x"]).expect(129);
     world.aynig(&dir, &["set-state", "build", "-b", "hand"]).expect(0);
     world.aynig(&dir, &["tick", "hand"]).expect(0);
 }
 
-/// K35, K61, S33: nor does a user who has several branches answer a trigger, or chooses one, sign what nobody signed
+/// K35, K61, S33: nor does a user who has several branches answer a trigger, or chooses one, sign what no user signed
 #[test]
 fn s33_nothing_unsigned_is_signed_by_a_fan_or_a_choice() {
     let world = World::any();
@@ -158,7 +158,7 @@ fn s33_nothing_unsigned_is_signed_by_a_fan_or_a_choice() {
     assert!(!ran.exists());
 }
 
-/// K8, K35, S33: an unsigned lease that is over makes nobody's signature
+/// K8, K35, S33: an unsigned lease that is over makes no user's signature
 #[test]
 fn s33_nothing_unsigned_is_signed_by_its_recovery_or_its_retry() {
     let world = World::any();
@@ -179,7 +179,7 @@ fn s33_nothing_unsigned_is_signed_by_its_recovery_or_its_retry() {
     let said = world.aynig(&dir, &["retry", "work"]).expect(2);
     assert!(said.err.contains(&format!("{trigger} is not signed for 'work'")), "{}", said.err);
     assert!(!ran.exists());
-    // One that somebody signed for this branch speaks for itself: what follows from it is answered.
+    // One that a user signed for this branch speaks for itself: what follows from it is answered.
     world.git(&dir, &["checkout", "-q", "-b", "ours"]);
     let lease = format!("{lease}dwp-branch: ours\n");
     let mut commit = world.command("git", &dir);

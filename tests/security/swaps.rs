@@ -51,7 +51,7 @@ fn s05_a_changed_copy_of_the_commands_is_never_executed() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// K13, S5: whoever swaps files in checkout and slot, between the look and the start, changes nothing of what runs
+/// K13, S5: a process that swaps files in checkout and slot between the look and the start changes nothing of what runs
 #[test]
 fn s05_files_that_are_swapped_under_a_tick_are_not_what_runs() {
     let world = World::any();

@@ -1,4 +1,4 @@
-//! What a repository says, on somebody's terminal: row S13.
+//! What a repository says, on a user's terminal: row S13.
 
 use super::*;
 use support::life::now;

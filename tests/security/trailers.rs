@@ -37,8 +37,8 @@ fn wrapper(world: &World) -> (PathBuf, PathBuf) {
     (program, noted)
 }
 
-/// K15, K35, S27: whoever is not trusted with code sets the variables that somebody named; in front of the
-/// command's sandbox nobody sets any
+/// K15, K35, S27: a pusher who is not trusted with code sets the variables that a user named; in front of the
+/// command's sandbox no pusher sets any
 #[test]
 fn s27_only_named_trailers_become_variables_where_commands_come_from_a_ref() {
     let mut world = World::any();
@@ -114,7 +114,7 @@ fn s27_a_trailer_that_make_would_evaluate_is_no_variable() {
         world.raw_commit(&dir, branch, message.as_bytes());
         let from = format!("aynig.commandsFrom={source}");
         world.run("git", &dir, &["-c", &from, "aynig", "tick", branch]).expect(0);
-        // Where whoever pushes brings the commands, that is as it was: there the trap shows that it works.
+        // Where a pusher brings the commands, that is as it was: there the trap shows that it works.
         assert_eq!(ran.exists(), fires, "{source}");
         let _ = std::fs::remove_file(&ran);
     }

@@ -152,7 +152,7 @@ fn s26_a_repository_that_a_confined_command_made_is_not_gone_on_with() {
 }
 
 /// K33, K40, S26, S37: a confined command has a place that is trusted, and where it may write, lead to a repository that
-/// it can't write to and that nobody trusts
+/// it can't write to and that no user trusts
 #[test]
 fn s26_a_trusted_place_that_commands_may_write_names_no_other_repository() {
     if !super::confined::confined() {
@@ -184,7 +184,7 @@ fn s26_a_trusted_place_that_commands_may_write_names_no_other_repository() {
         tick(&world, &dir, "lead", "work").expect(0);
         assert!(open.join(gone).join(".git").exists(), "{sandbox} {gone}: it was written");
         assert!(!begun(&other.join(".git")) && !fired.exists(), "{sandbox} {gone}");
-        // It makes nobody trust it later either.
+        // It makes no user trust it later either.
         world.aynig(&other, &["tick", "work"]).expect(2);
         assert!(!fired.exists(), "{sandbox} {gone}");
     }

@@ -177,7 +177,7 @@ fn a_second_run_does_not_get_the_hold() {
 }
 
 /// K14, K17: a runner that dies while its guardian still starts leaves nothing that could begin in a slot which
-/// is somebody else's by then.
+/// is another runner's by then.
 #[test]
 fn a_guardian_that_starts_late_finds_its_caller_gone() {
     let rig = Rig::new();

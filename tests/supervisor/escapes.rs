@@ -67,7 +67,7 @@ fn nothing_survives_a_killed_runner() {
     }
 }
 
-/// K17: nobody could act but the guardian, which goes on when its runner dies
+/// K17: no process could act but the guardian, which goes on when its runner dies
 #[test]
 fn nothing_survives_a_killed_runner_whose_guardian_was_stopped() {
     for (shape, start, up) in shapes() {

@@ -157,7 +157,7 @@ fn a_slow_caller_loses_nothing_and_delays_no_time_limit() {
     let mut spec = rig.spec("while :; do echo SET 0123456789012345678901234567890123456789; done");
     spec.timeout = Some(Duration::from_secs(1));
     let mut run = Supervised::start(&spec).unwrap();
-    // Nobody reads: the queue fills, and the time limit ends the command all the same.
+    // No caller reads: the queue fills, and the time limit ends the command all the same.
     crate::rig::eventually("the command is dead", || {
         rig.alive().iter().all(|(pid, _)| *pid == run.guardian_pid())
     });

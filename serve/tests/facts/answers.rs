@@ -96,7 +96,7 @@ fn w7_verbs_are_those_of_the_command_line() {
     server.post("/api/branches/nothing/cancel", "{}").failed(404, "unknown");
 }
 
-/// W2: a change is told to the page as it happens, whoever made it; at rest nothing is said.
+/// W2: a change by any process is told to the page as it happens; at rest nothing is said.
 #[test]
 fn w2_a_change_is_told_to_the_page() {
     let world = World::new();

@@ -145,7 +145,7 @@ fn w12_no_token_no_answer() {
     again.ask("GET", "/api/version", &[&format!("Authorization: Bearer {token}")], "").failed(401, "token");
 }
 
-/// W12: nobody but this machine is listened to.
+/// W12: the server listens to this machine alone.
 #[test]
 fn w12_another_address_is_refused() {
     let world = World::new();
@@ -391,7 +391,7 @@ fn w14_malformed_requests_are_refused() {
     assert_eq!(server.get("/api/version").status, 200);
 }
 
-/// W15: where nobody said what may run, nothing is written, and the way to say it is not over HTTP.
+/// W15: where no user said what may run, nothing is written, and the way to say it is not over HTTP.
 #[test]
 fn w15_an_untrusted_repository_is_only_looked_at() {
     let world = World::trusting("none");

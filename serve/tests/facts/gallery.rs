@@ -232,8 +232,8 @@ fn w10_every_screen_is_fit_to_be_seen() {
     assert!(complaints.as_array().unwrap().iter().all(|c| c["level"] != "SEVERE"), "{complaints}");
 }
 
-/// W9, W10: where there is nothing yet, each screen names the command that fills it; the door; a repository that nobody
-/// trusts; a server that is gone.
+/// W9, W10: where there is nothing yet, each screen names the command that fills it; the door; a repository that the
+/// user does not trust; a server that is gone.
 #[test]
 fn w10_empty_screens_teach_the_first_command() {
     let Some(browser) = Browser::start(&["--window-size=1200,800"]) else { return };

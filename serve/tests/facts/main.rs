@@ -1,4 +1,4 @@
-//! The server as it is started, over real repositories, asked through plain sockets by whoever may and may not.
+//! The server as it is started, over real repositories, asked through plain sockets by clients that may and may not.
 //!
 //! It needs `git-aynig` beside it: `cargo build` makes it.
 

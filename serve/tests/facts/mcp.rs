@@ -145,7 +145,7 @@ fn nobody_to_speak_to_is_said() {
     let output = Command::new(SERVE).args(["mcp", "--socket"]).arg(&socket).output().unwrap();
     assert_eq!(output.status.code(), Some(128));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("nobody listens on '") && said.contains("hint: "), "{said}");
+    assert!(said.contains("no program listens on '") && said.contains("hint: "), "{said}");
     assert_eq!(Command::new(SERVE).arg("mcp").output().unwrap().status.code(), Some(129));
     // A turn that ends before its program has said a word.
     let listener = UnixListener::bind(folder.path().join("some")).unwrap();

@@ -31,7 +31,7 @@ fn w9_a_question_is_answered_in_one_click() {
     assert!(heard.contains("told"), "{heard}");
 }
 
-/// W9: everything is paused and goes on, and whoever looks is told.
+/// W9: everything is paused and goes on, and a user who looks is told.
 #[test]
 fn w9_everything_is_paused_and_goes_on() {
     let Some(browser) = Browser::start(&["--window-size=1200,900"]) else { return };

@@ -104,7 +104,8 @@ fn w6_fifty_clients_get_a_thousand_events_a_second() {
     }
 }
 
-/// W6: a client that does not read is closed, holds nobody up, and is told so when it comes back, which brings what it missed.
+/// W6: a client that does not read is closed, holds no other client up, and is told so when it comes back, which brings
+/// what it missed.
 #[test]
 fn w6_a_client_that_does_not_read_is_closed() {
     let world = flowing();

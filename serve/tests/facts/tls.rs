@@ -210,7 +210,8 @@ fn w12_a_key_that_others_may_read_is_told() {
     }
 }
 
-/// W12: who speaks without TLS is told, and gets nothing else; who greets slowly, or with nonsense, is let go and holds nobody up.
+/// W12: a client that speaks without TLS is told, and gets nothing else; one that greets slowly, or with nonsense, is
+/// let go and holds no other client up.
 #[test]
 fn w12_what_is_no_tls_gets_nothing() {
     let world = World::new();

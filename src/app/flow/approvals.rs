@@ -22,7 +22,6 @@ use std::ffi::OsStr;
 pub struct Approval {
     /// The flow.
     pub kept: Kept,
-    /// The node.
     pub node: NodeId,
     /// The question.
     pub asked: Asked,

@@ -23,7 +23,6 @@ use crate::supervisor::interrupt::Interrupt;
 /// A node as it is now.
 #[derive(Debug)]
 pub struct NodeView {
-    /// Its id.
     pub id: NodeId,
     /// The node's file in the flow.
     pub file: NodeFile,

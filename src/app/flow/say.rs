@@ -22,7 +22,6 @@ use crate::supervisor::interrupt::Interrupt;
 pub struct Said {
     /// The flow.
     pub kept: Kept,
-    /// The node.
     pub node: NodeId,
     /// The message that was sent; `None` where the turn was only ended.
     pub sent: Option<Sent>,
@@ -111,7 +110,6 @@ pub fn interrupt(
 pub struct Reset {
     /// The flow.
     pub kept: Kept,
-    /// The node.
     pub node: NodeId,
     /// The messages that had waited.
     pub dropped: Vec<Waiting>,

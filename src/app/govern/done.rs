@@ -41,7 +41,6 @@ pub enum Facts {
     None {},
     /// A turn was assigned, and its bundle is written.
     Assigned {
-        /// The turn.
         turn: Turn,
         /// The folder of the turn's bundle.
         dispatch: String,
@@ -55,19 +54,16 @@ pub enum Facts {
     },
     /// A turn was rejected.
     Rejected {
-        /// The turn.
         turn: Turn,
         /// True where this was one rejection too many.
         escalated: bool,
     },
     /// A phase began.
     PhaseApproved {
-        /// The transition.
         transition: PendingTransition,
     },
     /// The run ended.
     CompletionApproved {
-        /// The completion.
         completion: PendingCompletion,
     },
 }

@@ -46,9 +46,7 @@ pub enum GovernError {
     /// A role that no command can have.
     #[error("role '{role}' can't be a command's name: {why}")]
     BadRole {
-        /// The role.
         role: String,
-        /// Why.
         why: BadName,
     },
     /// No command answers the turns of some roles.
@@ -67,9 +65,7 @@ pub enum GovernError {
     /// The role's runtime is one whose worker is ours to start, but it names no command.
     #[error("runtime '{runtime}' of role '{role}' has no command")]
     NoWorker {
-        /// The runtime.
         runtime: String,
-        /// The role.
         role: String,
     },
     /// Another turn is active in a plain folder.
@@ -84,7 +80,6 @@ pub enum GovernError {
         turn: String,
         /// The role of the other turn.
         of: String,
-        /// The folder.
         folder: PathBuf,
     },
     /// The worker can't be started.

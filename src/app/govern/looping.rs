@@ -13,7 +13,6 @@ use crate::run_loop::{
 
 /// What a loop came to.
 pub(crate) struct Looped {
-    /// Its report.
     pub report: LoopReport,
     /// The errors behind the refusals and failures that the report holds as text.
     pub failures: Vec<GovernError>,

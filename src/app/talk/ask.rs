@@ -23,7 +23,6 @@ const HELD_LOOK_EVERY: Duration = Duration::from_secs(5);
 /// How a wait ended.
 #[derive(Debug)]
 pub enum Heard {
-    /// With this answer.
     Answer(Box<(ObjectId, Letter)>),
     /// Without an answer: by a signal, or by the end of the time that was given.
     Nothing(Exit),

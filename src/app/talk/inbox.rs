@@ -19,7 +19,6 @@ use std::ffi::OsStr;
 
 /// A branch whose inbox is read.
 pub struct Reading<'a> {
-    /// The branch.
     pub branch: RefName,
     kind: Option<Kind>,
     runner: Runner<'a>,

@@ -22,11 +22,8 @@ use crate::runner::talk::TalkError;
 use crate::runner::{Runner, Silent};
 use crate::supervisor::interrupt::Interrupt;
 
-/// The schema of a message.
 pub const MESSAGE_SCHEMA: &str = "aynig.message/1";
-/// The schema of a question.
 pub const QUESTION_SCHEMA: &str = "aynig.question/1";
-/// The schema of a pause.
 pub const PAUSE_SCHEMA: &str = "aynig.pause/1";
 
 impl Change<'_> {

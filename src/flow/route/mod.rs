@@ -158,7 +158,6 @@ fn declaration(next: &Next, turn: &Outcome, done: &[Done]) -> Result<Declaration
 
 /// What a commit of a node's branch ended.
 enum Ended {
-    /// A turn.
     Turn(Box<Outcome>),
     /// The `route` that followed from a turn.
     Route,

@@ -37,7 +37,6 @@ pub enum Act {
         id: EdgeId,
         spec: EdgeSpec,
     },
-    /// A handoff.
     Handoff(Box<Envelope>),
     /// The end of the flow.
     Finish {

@@ -29,7 +29,6 @@ use crate::store::{Expected, RefName, StoreError, swap};
 /// The run that this process belongs to, as the environment says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inside {
-    /// The run's id.
     pub run_id: String,
     /// The branch that the run holds.
     pub branch: RefName,

@@ -43,7 +43,6 @@ pub enum Mend {
     Cancel(RefName),
     /// Look at a working tree.
     GitStatus(PathBuf),
-    /// List the branches.
     ListBranches,
     /// Have a verb finish what was to arrive in a checkout, or put it back, or say what is in its way.
     FinishCheckout,
@@ -76,7 +75,6 @@ pub enum Mend {
     MoveAside(PathBuf),
     /// Move a worktree and the note about it aside.
     MoveSlotAside {
-        /// The note.
         note: PathBuf,
         /// The worktree.
         dir: PathBuf,

@@ -24,7 +24,6 @@ use std::fmt;
 /// The content of an answer.
 #[derive(Debug, Clone)]
 pub struct Answering {
-    /// The choice.
     pub choice: String,
     /// The text of the answer, beside the choice.
     pub text: String,
@@ -44,11 +43,9 @@ pub struct Questions {
 /// A question that waits for an answer and is not signed as the policy asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsigned {
-    /// Its id.
     pub id: MessageId,
     /// The branch that it names.
     pub branch: RefName,
-    /// Its commit.
     pub commit: ObjectId,
     /// What Git objects to about its signature; empty if it has none.
     pub why: String,

@@ -21,7 +21,6 @@ use crate::store::{Commit, NewCommit, RefChange, RefName, swap};
 pub struct Asked {
     /// What it asks.
     pub question: Question,
-    /// Its commit.
     pub commit: ObjectId,
     /// The commit of the work that is asked about.
     pub snapshot: Option<ObjectId>,
@@ -53,7 +52,6 @@ impl Asked {
 
 /// What was found in the place of an answer.
 pub(super) enum Place {
-    /// The answer.
     Answer(Box<Letter>),
     /// A message that may be the answer, but whose signature can't be judged without what is named.
     Unjudged(String),

@@ -15,11 +15,9 @@ use crate::store::RefName;
 pub struct Waiting {
     /// Its ref.
     pub name: RefName,
-    /// Its id.
     pub id: MessageId,
     /// Its kind, as its ref's name says.
     pub kind: Kind,
-    /// Its commit.
     pub commit: ObjectId,
     /// When the commit was made, in seconds since 1970.
     pub committed: Option<i64>,

@@ -29,7 +29,6 @@ pub struct Paused {
     name: RefName,
     /// The pause's id, or a stand-in derived from the ref's name if that is no valid id.
     pub id: MessageId,
-    /// Its commit.
     pub commit: ObjectId,
     /// What it holds, who made it, and why.
     pub pause: Pause,
@@ -42,7 +41,6 @@ pub struct Paused {
 /// A run that was ended for a pause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stopped {
-    /// Its branch.
     pub branch: RefName,
     /// The trigger that the run answered.
     pub trigger: ObjectId,
@@ -51,11 +49,9 @@ pub struct Stopped {
 /// A run that is under way on a branch that a pause holds.
 #[derive(Debug, Clone)]
 pub struct Held {
-    /// Its branch.
     pub branch: RefName,
     /// The trigger that the run answers.
     pub trigger: ObjectId,
-    /// Its id.
     pub run_id: String,
 }
 

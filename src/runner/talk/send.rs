@@ -17,11 +17,9 @@ use crate::store::RefName;
 /// A message to be sent.
 #[derive(Debug, Clone)]
 pub struct Sending {
-    /// Its kind.
     pub kind: Kind,
     /// Its id, where the sender has one.
     pub id: Option<MessageId>,
-    /// The text.
     pub text: String,
     /// The sender's own trailers.
     pub trailers: Vec<Trailer>,

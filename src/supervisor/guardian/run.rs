@@ -5,6 +5,7 @@
 //! limit or stop), and all causes end it through one [`Killer`]. Nothing in this loop blocks but `poll`.
 //! Implements K16-K18, K21.
 
+use super::super::bounded::LATE_PIECES;
 use super::super::ending::{Ending, Exit};
 use super::super::wire::{Event, Order};
 use super::control::{Control, Heard};
@@ -355,11 +356,10 @@ impl<'a> Run<'a> {
         true
     }
 
-    /// Reads what dead processes left in the pipes. This is bounded, as a process outside of the run may have been
-    /// handed a pipe and go on writing.
+    /// Reads what dead processes left in the pipes.
     fn pump_what_is_there(&mut self) {
         for index in [STDOUT, STDERR] {
-            for _ in 0..64 {
+            for _ in 0..LATE_PIECES {
                 if !self.pump(index) {
                     break;
                 }

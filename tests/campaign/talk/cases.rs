@@ -20,7 +20,7 @@ pub(super) struct Case {
     /// The branch is a remote's.
     pub remote: bool,
     pub prepare: fn(&World),
-    /// What whoever was cut off does, besides ticking; what is wrong with how that ends.
+    /// What the caller that was cut off does, besides ticking; what is wrong with how that ends.
     pub again: fn(&World) -> Vec<String>,
     /// The messages that the branch has then.
     pub brings: &'static [&'static str],
@@ -187,7 +187,7 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// A text and somebody's work wait for a head that takes them.
+/// A text and a user's work wait for a head that takes them.
 fn two_wait(world: &World) {
     world.event("idle", "dwp-accepts: message=rework\n");
     world.ok(&["send", "work", "-m", "hello", "--id", TEXT, "--no-tick"]);

@@ -67,7 +67,7 @@ fn a_prompt_is_on_standard_input_and_never_an_argument() {
         for gated in [false, true] {
             let (args, mut made) = call(provider, Turn { gated, ..*PLAIN });
             assert!(args.iter().all(|arg| !arg.contains("begin with")), "{args:?}");
-            // One that nobody asks is given its prompt, and then its standard input is closed.
+            // One that is not gated is given its prompt, and then its standard input is closed.
             assert_eq!(made.talk.closes(), !gated);
             assert_eq!(made.talk.opening() == PLAIN.prompt.as_bytes(), !gated);
         }
@@ -146,7 +146,7 @@ fn our_own_tools_are_offered() {
     assert!(holds(&words, &["--allowedTools".into(), "mcp__aynig".into()]));
     let (words, _) = call(Provider::Codex, Turn { tools, ..*PLAIN });
     assert!(words.contains(&"mcp_servers.aynig.args=[\"mcp\",\"a \\\"b\\\"\"]".to_owned()), "{words:?}");
-    // A person may be asked, which takes long; and nobody else is.
+    // A person may be asked, which takes long; and no other approval is asked for.
     assert!(words.contains(&"mcp_servers.aynig.tool_timeout_sec=604800".to_owned()), "{words:?}");
     assert!(words.contains(&"mcp_servers.aynig.default_tools_approval_mode=\"approve\"".to_owned()));
     let (_, made) = call(Provider::Claude, Turn { tools, ..*PLAIN });

@@ -83,7 +83,7 @@ fn a_gated_tool_starts_when_a_person_lets_it() {
         let words = words(&events(&said, true, decision));
         words.into_iter().filter(|word| word.starts_with("tool.")).map(|word| &word[5..]).collect::<Vec<_>>()
     };
-    // The second tool of that turn was one that nobody had to be asked about.
+    // The second tool of that turn was one that no person had to be asked about.
     let let_through = ["proposed", "started", "completed", "proposed", "started", "completed"];
     assert_eq!(tools(&Decision::Approved), let_through);
     assert_eq!(

@@ -56,7 +56,7 @@ fn codex_tells_server_and_tool_apart_and_both_are_the_name() {
         want.extend([json!({ "thought": LAST }), json!({"text": "Told and refused."})]);
         assert_eq!(told(name), want, "{name}");
     }
-    // A server whose tools are not approved beforehand is of no use where nobody is asked.
+    // A server whose tools are not approved beforehand is of no use where no person is asked.
     let never = told("codex/mcp-never");
     assert_eq!(
         never[2],

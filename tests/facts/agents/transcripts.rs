@@ -71,7 +71,7 @@ impl Transcript {
             "codex" => Box::new(Exec::new("do it")),
             "gemini" if has("--acp") => Box::new(Acp::new("do it", "/tree", None)),
             "gemini" => Box::new(Stream::new("do it")),
-            // A program that nobody here knows.
+            // A program that is not known here.
             _ => Box::new(Custom::new(Protocol::Jsonl, "do it", PromptKind::Full, turn)),
         }
     }

@@ -148,7 +148,7 @@ fn words(events: &[Event]) -> Vec<&'static str> {
     events.iter().map(|event| event.body.word()).collect()
 }
 
-/// The state that events make, for whoever has nothing but them.
+/// The state that events make, for a reader that has nothing but them.
 fn folded(events: &[Event]) -> Option<Run> {
     let mut run: Option<Run> = None;
     for event in events {
@@ -513,7 +513,7 @@ proptest! {
         let (again, right) = project(&facts);
         prop_assert_eq!(&once, &again);
         prop_assert_eq!(left, right);
-        // Whoever comes second appends nothing.
+        // A process that comes second appends nothing.
         let mut log = Log::default();
         let first = log.append(once.clone());
         prop_assert_eq!(log.append(again), vec![]);
@@ -527,7 +527,7 @@ proptest! {
         let (whole, left) = project(&facts);
         let at = at.index(facts.len() + 1);
         let (mut parts, projection) = project(&facts[..at]);
-        // Kept as text, and gone on with by somebody else.
+        // Kept as text, and gone on with by another process.
         let kept = serde_json::to_string(&projection).unwrap();
         let mut on: Projection = serde_json::from_str(&kept).unwrap();
         parts.extend(facts[at..].iter().flat_map(|fact| on.take(fact)));

@@ -1,4 +1,4 @@
-//! Prompts: which blocks a kind has, and that nobody's words can pretend to be ours. (N4)
+//! Prompts: which blocks a kind has, and that no message's words can pretend to be ours. (N4)
 
 use aynig::contract::edge::Edge;
 use aynig::contract::id::{EdgeId, NodeId, PayloadId, RunId};

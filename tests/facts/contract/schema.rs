@@ -1,6 +1,6 @@
 //! A JSON value held against a schema: the words of JSON Schema 2020-12 that `schema.json` uses, and no others.
 //!
-//! A word that is not known here fails the test, so that a schema never seems to demand what nobody looks at.
+//! A word that is not known here fails the test, so that a schema never seems to demand what no test looks at.
 
 use serde_json::{Map, Value};
 

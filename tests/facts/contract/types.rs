@@ -136,7 +136,7 @@ fn events_make_and_change_a_runs_state() {
         (&run.nodes[&node].alias, &run.nodes[&node].custom_system_prompt),
         (&None, &Some(Some("p".into())))
     );
-    // What is said of a node that nobody knows makes none.
+    // What is said of a node that is not known makes none.
     let stray = NodeId::parse("ffffffff-3c57-4e3e-9d8f-3d0d3e2d1c00").unwrap();
     run.apply(&event(Body::NodePatch { node_id: stray, patch: Box::default() }));
     assert_eq!(run.nodes.len(), 1);

@@ -33,7 +33,7 @@ fn a_command_that_wrote_no_state_leaves_its_lease_to_expire() {
             (life.show(&attempt, "file"), life.rev(&format!("{attempt}^2"))),
             ("one\nw".into(), life.rev("work"))
         );
-        // It is leased to everybody, the grace of this dialect included.
+        // It is leased for every runner, the grace of this dialect included.
         life.tick(&["work"]).expect(3);
         assert_eq!(life.git(&["for-each-ref", "refs/aynig/run"]), "");
         let report = recovered(&life);
@@ -114,7 +114,7 @@ fn a_killed_runner_is_recovered_and_its_work_kept() {
     let kept = life.git(&["log", "--format=%s", &attempt]);
     assert!(["p", "q"].iter().all(|subject| kept.lines().any(|l| l == *subject)), "{kept}");
     assert_eq!(life.git(&["for-each-ref", "refs/aynig/run"]), "");
-    // The slot is anybody's again.
+    // The slot is free for any run again.
     life.run(&["retry", "work"]).expect(0);
     life.repo.assert_sound();
 }

@@ -79,7 +79,7 @@ fn heartbeats_are_forwarded_as_they_come_and_plain_commits_travel_below() {
     life.repo.assert_sound();
 }
 
-/// K29, K18: nobody renews, and nobody stops it while its lease is the head.
+/// K29, K18: no process renews, and none stops it while its lease is the head.
 #[test]
 fn a_command_that_outlives_its_lease_goes_on_until_another_head_is_found() {
     let life = asked(
@@ -88,7 +88,7 @@ fn a_command_that_outlives_its_lease_goes_on_until_another_head_is_found() {
     let _gate = life.gate("gate");
     let tick = life.start_tick(&["--json", "--lease", "4s", "work"]);
     let pid = life.hear("up");
-    // Until the lease has expired for everybody; a dry run says so.
+    // Until the lease has expired for every runner; a dry run says so.
     let expired = || {
         let done = life.tick(&["--dry-run", "--grace", "0", "--json", "work"]);
         (done.json()["result"].as_str() == Some("would-recover")).then_some(())
@@ -180,7 +180,7 @@ fn it_is_the_same_in_every_kind_of_repository() {
     }
 }
 
-/// K29, K37: in a bare repository too, where nobody has anything checked out.
+/// K29, K37: in a bare repository too, where no user has anything checked out.
 #[test]
 fn a_bare_repository_forwards_as_well() {
     let life = asked("echo w >>file; git commit -qam plain; git aynig set-working >/dev/null; state done");
@@ -194,7 +194,7 @@ fn a_bare_repository_forwards_as_well() {
     assert_eq!(life.git(&["-C", bare, "for-each-ref", "refs/aynig"]), "");
 }
 
-/// K30: the kernel contract's way to say whose branch it is; a remote that nobody configured is none
+/// K30: the kernel contract's way to say whose branch it is; a remote that is not configured is none
 #[test]
 fn a_head_that_pins_a_configured_remote_is_judged_there() {
     let life = asked("state done");

@@ -196,7 +196,7 @@ fn cancel_is_felt_at_once_and_says_whose_lease_it_was() {
     assert_eq!(life.show(report["attempt"].as_str().unwrap(), "file"), "one\nw");
     // The plain commit below it is kept with it.
     assert!(life.git(&["log", "--format=%s", report["attempt"].as_str().unwrap()]).contains("\np\n"));
-    // The next lease is anybody's.
+    // The next lease is any runner's.
     life.run(&["set-state", "build", "-b", "work"]).expect(0);
     assert_eq!(life.trailer("work", "aynig-state").as_deref(), Some("build"));
 }

@@ -90,7 +90,7 @@ fn a_refusal_to_a_raw_program_is_its_next_turn() {
         stage.go().expect(0);
         assert_eq!(life.said("n").trim(), "2", "{}", life.body(&branch));
         assert!(life.said("prompt.2").contains(said), "{}", life.said("prompt.2"));
-        // What follows is counted: nobody had their say.
+        // What follows is counted: no person had a say.
         assert_ne!(
             life.git(&["log", "-1", "--format=%(trailers:key=dwp-hop,valueonly)", &branch]).trim(),
             "1"

@@ -42,7 +42,7 @@ fn an_approval_is_listed_and_resolved_once() {
     }
 }
 
-/// K49, N8: what stands under a question's name and is no commit is no question, and stops nobody.
+/// K49, N8: what stands under a question's name and is no commit is no question, and stops no command.
 #[test]
 fn a_ref_that_is_no_commit_hides_no_question() {
     let life = Life::new(&[("turn", ASKS), ("route", ROUTE)]);

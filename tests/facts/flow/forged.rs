@@ -1,4 +1,4 @@
-//! What whoever may push, and any agent, can write about a flow: it is told as what it is, and holds nobody up.
+//! What a user who may push, and any agent, can write about a flow: it is told as what it is, and holds no process up.
 
 use super::stage::{Stage, handoff};
 use super::turn::{played, says};
@@ -51,7 +51,7 @@ fn a_day_that_is_yet_to_come_is_no_event_s() {
     assert_eq!((count(&events, "message.user"), count(&events, "message.assistant.final")), (1, 1));
 }
 
-/// An envelope of one node's, as whoever knows its id can write it.
+/// An envelope of one node's, as an attacker who knows its id can write it.
 fn envelope(stage: &Stage, from: &str) -> String {
     let (from, to) = (stage.id(from), stage.id("lead"));
     let envelope = json!({"kind": "handoff", "id": from, "fromNodeId": from, "toNodeId": to, "createdAt": FAR_TEXT,
@@ -110,7 +110,7 @@ fn an_agent_is_told_who_sent_a_message() {
     assert!(!prompt.contains("An answer is required"), "{prompt}");
 }
 
-/// N8, N13: a question that no run waits for is no approval, and blocks nobody.
+/// N8, N13: a question that no run waits for is no approval, and blocks no node.
 #[test]
 fn a_question_that_no_run_asks_is_no_approval() {
     let stage = stage();

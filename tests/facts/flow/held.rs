@@ -97,7 +97,7 @@ fn a_flow_makes_no_other_branch_take_messages() {
         assert_eq!(life.state(branch), "failed", "{branch}");
     }
     assert!(!life.said("heard").contains("taken?"));
-    // The run of this one answered a turn: it is a node, whoever says so.
+    // The run of this one answered a turn: it is a node, whichever user says so.
     head(&life, "flow/review/theirs", "failed", "dwp-run-id: r\ndwp-origin-state: turn\n");
     let run = run.replace(&mine, id).replace("\"Review\"", "\"Eve\"");
     life.push_flow(id, &[("run.json", &run), (&format!("nodes/{id}.json"), &node("flow/review/theirs"))]);

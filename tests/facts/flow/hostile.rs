@@ -1,4 +1,4 @@
-//! What whoever may push can put in a flow's place.
+//! What a user who may push can put in a flow's place.
 
 use super::review;
 

@@ -65,7 +65,7 @@ impl Life {
         serde_json::from_str(&self.git(&["show", &format!("{}:{path}", self.flow_ref())])).unwrap()
     }
 
-    /// Puts a flow there whose files are these, whoever wrote them.
+    /// Puts a flow there whose files are these, whichever user wrote them.
     pub fn push_flow(&self, name: &str, files: &[(&str, &str)]) -> String {
         let index = self.path(".git/foreign");
         let _ = std::fs::remove_file(&index);

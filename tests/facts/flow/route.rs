@@ -194,7 +194,8 @@ fn a_handoff_that_was_not_sent_is_owed_no_answer() {
     assert_eq!(stage.now().run.status, RunStatus::Completed);
 }
 
-/// N4, N12: what asked a turn to end and says nothing is no message to the next one, whoever sent it and was killed.
+/// N4, N12: what asked a turn to end and says nothing is no message to the next one, whichever process sent it
+/// and was killed.
 #[test]
 fn an_interrupt_that_says_nothing_is_gone_with_its_turn() {
     let stage = Stage::new(Mode::Interactive, &[LEAD]);
@@ -328,7 +329,7 @@ fn a_route_that_is_cut_off_is_asked_for_again_three_times() {
     assert_eq!(stage.messages("one", 2)[0]["text"], "late");
 }
 
-/// K47a: what a node's line brought is read once for a delivery, by whoever chooses the branch and whoever evaluates it.
+/// K47a: what a node's line brought is read once for a delivery, to choose the branch and to evaluate it.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_delivery_reads_a_branch_once() {

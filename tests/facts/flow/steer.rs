@@ -111,7 +111,7 @@ fn an_orchestrator_goes_on_and_a_node_that_went_in_a_circle_is_resumed() {
     assert_eq!(life.state("flow/review/ada"), "blocked");
 }
 
-/// K49b, N3: a node that waits for a message waits for nobody in particular.
+/// K49b, N3: a node that waits for a message waits for no person in particular.
 #[test]
 fn an_idle_node_is_not_listed_as_waiting_for_a_person() {
     let life = review();

@@ -148,7 +148,7 @@ impl Client {
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"))
     }
 
-    /// What comes of a call that waits for nobody: what it gave, or why not.
+    /// What comes of a call that waits for no person: what it gave, or why not.
     fn call(&mut self, name: &str, args: Value, id: Option<&str>) -> Result<Value, String> {
         let sent = self.send(Some((name, args, id)));
         let answer = self.hear();

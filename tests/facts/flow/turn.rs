@@ -231,7 +231,7 @@ fn workspace_tools_work_in_the_slot_and_nowhere_else() {
     assert_eq!(life.files(&branch), ["dir/other", "made/file"]);
 }
 
-/// N10: judged by what changed, whoever changed it; kept, and the agent is told with its next prompt.
+/// N10: judged by what changed, whichever process changed it; kept, and the agent is told with its next prompt.
 #[test]
 fn what_a_turn_may_not_change_is_kept_and_its_agent_is_told() {
     let script = format!(

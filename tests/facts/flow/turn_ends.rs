@@ -15,7 +15,7 @@ fn stalls(stage: &Stage) -> String {
     stage.life.body(&branch)
 }
 
-/// N9: agents that die, flood, print what nobody can read, or look like us: named, and the turn is over.
+/// N9: agents that die, flood, print what cannot be read, or look like us: named, and the turn is over.
 #[test]
 fn every_bad_end_has_its_name() {
     let half = json!({"type": "message.assistant.delta", "delta": "Half"});

@@ -108,7 +108,7 @@ fn a_handoff_whose_place_is_taken_does_not_silence_its_node() {
     assert_eq!(stage.life.state(&branch), "idle");
 }
 
-/// A flow whose lead is codex, and its program this script; the worker is nobody's.
+/// A flow whose lead is codex, and its program this script; the worker is no known provider's.
 fn of_codex(script: &str, nodes: &[(&str, &str)]) -> Stage {
     let mut stage = Stage::with(REAL, Mode::Interactive, nodes);
     let id = stage.id(nodes[0].0);
@@ -186,7 +186,7 @@ fn calls_of_a_turn_that_failed_are_told_and_over() {
     assert!(over, "{events}");
 }
 
-/// N8: a question that nobody could answer is the call's error.
+/// N8: a question that no person could answer is the call's error.
 #[test]
 fn a_question_that_cannot_be_asked_is_refused() {
     let ask = |id: &str, question: &str, choices: Value| json!({"id": id, "name": "ask", "args": {"question": question, "choices": choices}});

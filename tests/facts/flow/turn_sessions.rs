@@ -167,7 +167,7 @@ fn codex_is_charged_what_is_new() {
     );
 }
 
-/// Makes the record of a node's last turn say something else, as whoever may push there can.
+/// Makes the record of a node's last turn say something else, as a user who may push there can.
 fn forge(stage: &Stage, run: &str, of: &str, value: Value) {
     let (life, name) = (&stage.life, format!("refs/aynig/turns/{run}"));
     let mut record: Value = serde_json::from_str(&life.show(&name, "turn.json")).unwrap();
@@ -183,7 +183,7 @@ fn forge(stage: &Stage, run: &str, of: &str, value: Value) {
     life.git(&["update-ref", &name, commit.trim()]);
 }
 
-/// N9, S38: what a session is called becomes an argument of the agent's program, and anybody who may push can say it.
+/// N9, S38: what a session is called becomes an argument of the agent's program, and a user who may push can say it.
 #[test]
 fn s38_a_pushed_record_is_no_argument() {
     let thread = [

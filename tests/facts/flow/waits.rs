@@ -1,5 +1,5 @@
-//! What waits, and for how long: approvals that nobody looks at, agents that hang beside others, circles and budgets that end what
-//! goes on by itself. (N8-N11, K54)
+//! What waits, and for how long: approvals that no person looks at, agents that hang beside others, circles and budgets
+//! that end what goes on by itself. (N8-N11, K54)
 
 use super::stage::{Stage, handoff};
 use super::turn::{REAL, agent, played, says};
@@ -33,7 +33,8 @@ fn open(stage: &Stage) -> String {
     stage.life.git(&["for-each-ref", "--format=%(refname:lstrip=3)", "refs/aynig/asked"])
 }
 
-/// N8: nobody looks for an hour: the program lives on, its limits do not run, the lease is renewed, and nobody takes over.
+/// N8: no person looks for an hour: the program lives on, its limits do not run, the lease is renewed, and no runner
+/// takes over.
 #[test]
 fn a_question_waits_an_hour_and_is_answered_then() {
     let Some(library) = faketime() else {

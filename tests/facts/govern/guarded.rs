@@ -1,4 +1,4 @@
-//! What a pushed branch, a worker and a folder of somebody else's can't make governed runs read or write. Its tests
+//! What a pushed branch, a worker and a folder of another user's can't make governed runs read or write. Its tests
 //! are row S31 of CONTRACT.md's section on security.
 
 use crate::govern::rig::*;
@@ -29,7 +29,7 @@ fn s31_a_pushed_link_is_read_nowhere() {
     }
 }
 
-/// S31: the pack's worker writes through no link that somebody left.
+/// S31: the pack's worker writes through no link that another user left.
 #[test]
 fn s31_the_worker_of_the_pack_writes_to_the_worktree() {
     let life = life(|_| {});
@@ -132,7 +132,7 @@ fn s31_a_result_that_is_too_long_is_rejected() {
     }
 }
 
-/// G13: nor is a result that somebody brings, or what a worker made too long of the run's own files.
+/// G13: nor is a result that a user brings, or what a worker made too long of the run's own files.
 #[test]
 fn what_is_too_long_is_named_and_not_read() {
     let life = life(|config| config["rules"]["max_turn_retries"] = json!(3));

@@ -243,7 +243,7 @@ fn a_policy_that_nobody_can_keep_is_refused() {
     started("block", json!({ "roles": ["dev"] })).expect(0);
 }
 
-/// G16, K17: whoever ends the verb, outright too, ends its worker and all that this started.
+/// G16, K17: what ends the verb, outright too, ends its worker and all that this started.
 #[test]
 fn a_worker_does_not_outlive_its_verb() {
     let (life, folder) = plain(|_| {});

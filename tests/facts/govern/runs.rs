@@ -78,7 +78,7 @@ fn two_machines_accept_no_turn_twice() {
     net.life.config("aynig.commandsFrom", "refs/heads/main");
     let begun = a.run(&["govern", "start", "--remote", "origin", "-b", "work"]);
     begun.expect(0);
-    // Whoever begins it again is refused, and changes nothing.
+    // A user who begins it again is refused, and changes nothing.
     let before = net.rev("work");
     let again = b.run(&["govern", "start", "--remote", "origin", "-b", "work"]);
     assert_eq!((again.code, net.rev("work")), (Some(2), before), "{again:?}");
@@ -136,7 +136,7 @@ fn a_worker_cannot_declare_what_comes_next() {
     assert!(!life.git(&["log", "--format=%s", "work"]).contains("forged"));
 }
 
-/// Turns that somebody's own worker does.
+/// Turns that a user's own worker does.
 fn by_hand() -> Life {
     let life = life(|config| config["routing"]["planning"]["exit_gate"] = Value::Null);
     life.write(".aynig/command/turn/pm", "#!/bin/sh\nexec git aynig govern turn\n");
@@ -157,7 +157,7 @@ fn planned(state: &Value) -> Value {
     })
 }
 
-/// G7: a turn that somebody's own worker does; G8: its result is brought by hand.
+/// G7: a turn that a user's own worker does; G8: its result is brought by hand.
 #[test]
 fn a_turn_of_another_worker_waits_for_its_result() {
     let life = by_hand();
@@ -252,7 +252,7 @@ fn a_branch_does_not_bring_its_own_configuration() {
     assert!(evil.exists(), "{ran:?} {}", life.git(&["log", "-1", "--format=%B", "work"]));
 }
 
-/// G8: acts that the run's rules refuse, change nothing; an act on a leased branch waits for nobody.
+/// G8: acts that the run's rules refuse, change nothing; an act on a leased branch waits for no runner.
 #[test]
 fn what_is_refused_changes_nothing() {
     let life = life(|_| {});
@@ -349,7 +349,7 @@ fn a_plain_folder_is_governed_too() {
     assert_eq!((report["turns_executed"].as_u64(), report["gates_approved"].as_u64()), (Some(3), Some(2)));
 }
 
-/// K33: a clone that nobody trusts runs no worker of its own, wherever the folder is named.
+/// K33: a clone that is not trusted runs no worker of its own, wherever the folder is named.
 #[test]
 fn a_folder_in_an_untrusted_repository_is_not_acted_on() {
     let life = life(|_| {});
@@ -393,7 +393,7 @@ fn hooked(phase: &str, answer: &str) -> Life {
     life
 }
 
-/// G5, G7: a no to an assignment, or to a dispatch, is a no until somebody acts.
+/// G5, G7: a no to an assignment, or to a dispatch, is a no until a user acts.
 #[test]
 fn a_hook_that_says_no_blocks_the_run_and_is_asked_once() {
     for phase in ["before_assignment", "after_dispatch"] {

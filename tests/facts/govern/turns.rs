@@ -99,7 +99,7 @@ result '' review human
     }
 }
 
-/// G7, G12: a worker that fails is tried again, and what it had half done is nobody's.
+/// G7, G12: a worker that fails is tried again, and what it had half done is no turn's.
 #[test]
 fn a_worker_that_fails_leaves_nothing_and_is_tried_again() {
     let life = life(|config| one_phase(config, "dev"));

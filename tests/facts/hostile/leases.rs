@@ -1,4 +1,4 @@
-//! Leases that nobody can believe.
+//! Leases that no runner can believe.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn observed(date: &str, seconds: &str, length: u64) {
     assert_eq!(world.states(&dir, "held", &id), ["stalled"], "{date} {seconds}");
 }
 
-/// K7: dates that nobody can believe
+/// K7: dates that no runner can believe
 #[test]
 fn leases_with_absurd_dates_are_judged_by_observation() {
     for date in ["4070908800", "99999999999999999999", "-5", "soon", "", "9223372036854775807"] {
@@ -47,7 +47,7 @@ fn leases_with_absurd_dates_are_judged_by_observation() {
     }
 }
 
-/// K7: lengths that nobody can believe stand for 300 s
+/// K7: lengths that no runner can believe stand for 300 s
 #[test]
 fn leases_with_absurd_lengths_are_judged_by_observation() {
     for seconds in ["0", "-1", "1e9", "9999999999999999999", "abc", "", " ", "120 s", "0x10", "99999999"] {

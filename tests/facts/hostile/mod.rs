@@ -1,4 +1,4 @@
-//! Input from whoever can push: messages, names, trees, dates, links. None of it runs, leaves its place,
+//! Input from a user who can push: messages, names, trees, dates, links. None of it runs, leaves its place,
 //! forges a transition, blocks a branch for good, or reaches a terminal raw.
 
 mod leases;

@@ -1,4 +1,4 @@
-//! Branches that somebody has checked out: an outcome arrives, or nothing of the user's moves.
+//! Branches that a user has checked out: an outcome arrives, or nothing of the user's moves.
 
 use crate::support::life::{BIN, Done, Life, begin_of_a_second, differences, done, eventually};
 use crate::support::skipped;
@@ -232,7 +232,7 @@ fn a_checkout_that_was_noted_and_not_done_is_finished_by_the_next_tick() {
     let json =
         format!(r#"{{"dir":{dir},"git_dir":{git_dir},"branch":{branch},"old":"{old}","new":"{new}"}}"#);
     fs::write(&note, json).unwrap();
-    // And half a one, of somebody who was killed while writing it.
+    // And half a one, of a process that was killed while writing it.
     let half = folder.join("1.json.99");
     fs::write(&half, "{").unwrap();
     let old_enough = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
@@ -279,7 +279,7 @@ fn a_runner_killed_around_the_swap_leaves_nothing_half_done() {
     life.repo.assert_sound();
 }
 
-/// K28: somebody's `git add` at the wrong moment is no local change in the way.
+/// K28: a user's `git add` at the wrong moment is no local change in the way.
 #[test]
 fn an_index_that_is_locked_for_a_moment_is_waited_for() {
     let life = checked_out(EDITS);
@@ -309,7 +309,7 @@ fn an_index_lock_of_a_dead_runner_is_removed_and_no_other() {
     life.tick(&["work"]).expect(0);
     assert_eq!((life.state("work"), life.read("file")), ("next".into(), "one\nrun\n".into()));
     assert!(!lock.exists() && !twin.exists());
-    // Somebody else's stays, and is named.
+    // Another process's lock stays, and is named.
     life.event("work", "build", "");
     fs::write(&lock, "").unwrap();
     let (done, report) = life.report(&["work"]);

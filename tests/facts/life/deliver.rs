@@ -199,7 +199,7 @@ fn id_of(life: &Life, commit: &str, nth: usize) -> MessageId {
     brought(life, commit)[nth][..36].parse().unwrap()
 }
 
-/// K47a: a branch that names what it brought is finished by whoever writes to it next; nothing is brought twice.
+/// K47a: a branch that names what it brought is finished by the next process to write to it; nothing is brought twice.
 #[test]
 fn a_delivery_that_was_killed_between_its_moves_is_finished_and_not_repeated() {
     let life = Life::new(&[("rework", REWORK)]);
@@ -276,7 +276,7 @@ fn an_aynig_head_is_not_receptive() {
     assert_eq!((life.rev("work"), life.try_rev(&name).is_some()), (head, true));
 }
 
-/// K47: whoever asks again hears the same.
+/// K47: a retried run hears the same.
 #[test]
 fn a_retry_hears_the_same() {
     let life = Life::new(&[("rework", "cp \"$AYNIG_MESSAGES\" \"$T/messages\"; exit 1")]);
@@ -324,7 +324,7 @@ fn a_message_brings_no_commands() {
     assert!(!life.shared().join("evil").exists());
 }
 
-/// K47a: whoever is quicker delivers, and the other finds it done.
+/// K47a: the quicker runner delivers, and the other finds it done.
 #[test]
 fn two_runners_deliver_once() {
     let life = Life::new(&[]);
@@ -406,7 +406,7 @@ fn a_head_that_waits_for_an_hour_or_a_branch_is_not_dispatched_before() {
     let moment = "dwp-not-before: 2099-01-01t00:00:00+01:00";
     life.run(&["set-state", "build", "-b", "typed", "--trailer", moment, "--trailer", "dwp-after: a=b=done"])
         .expect(0);
-    // What is another branch's name is in no state: it holds, and stops nobody else.
+    // What is another branch's name is in no state: it holds, and stops no other branch.
     life.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/one"]);
     life.event("named", "build", "dwp-after: alias=done\n");
     let said = life.tick(&["named"]).expect(0).stdout;
@@ -531,7 +531,7 @@ fn a_message_without_a_signature_is_not_delivered_where_one_is_asked_for() {
     );
 }
 
-/// K47a: whoever pushes a second ref of one id keeps no tick busy, and hides nothing.
+/// K47a: a user who pushes a second ref of one id keeps no tick busy, and hides nothing.
 #[test]
 fn two_refs_of_one_id_are_delivered_as_one() {
     for (one, other) in [("handoff", "message"), ("message", "zzz"), ("answer", "message")] {

@@ -125,7 +125,7 @@ fn tick_in(life: &Life, dir: &Path) -> Done {
     crate::support::life::done(tick.current_dir(dir).output().unwrap())
 }
 
-/// K28: a Git directory elsewhere does not say where its working tree is; whoever stands in that knows it.
+/// K28: a Git directory elsewhere does not say where its working tree is; a process that stands in that knows it.
 #[test]
 fn a_working_tree_that_nobody_finds_keeps_its_branch() {
     let life = checked_out("echo run >>file", |_| {});

@@ -76,7 +76,8 @@ fn a_ref_in_the_way_of_one_message_keeps_no_other() {
     assert!(obstacles.iter().all(|obstacle| said.contains(obstacle)), "{said}");
 }
 
-/// K47a: nor does it keep a branch from going on that brought the message before whoever brought it was killed.
+/// K47a: nor does it keep a branch from going on that brought the message before the process that
+/// brought it was killed.
 #[test]
 fn a_ref_in_the_way_of_what_a_head_brought_keeps_no_branch_from_going_on() {
     let next = "echo \"$BODY\" >>\"$T/heard\"\necho 'SET_STATE {\"state\":\"review\",\"trailers\":[\"dwp-accepts: message=rework\"]}'";

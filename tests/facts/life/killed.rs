@@ -1,5 +1,5 @@
-//! What is killed outright, whoever it was, stands in nobody's way and loses nothing. Each of these was found
-//! by the fault campaign (`tests/campaign`), which looks at every system call.
+//! What is killed outright, whichever process it was, stands in no other's way and loses nothing. Each of these was
+//! found by the fault campaign (`tests/campaign`), which looks at every system call.
 
 use crate::support::life::{BIN, Life, Running, eventually};
 use crate::support::net::Net;
@@ -46,7 +46,7 @@ fn work_is_kept_though_the_git_that_stages_it_is_killed() {
     assert_eq!(life.state("work"), "done");
 }
 
-/// K14: a `git` that fills a slot, and is slower than the death of its runner, writes into nobody else's run.
+/// K14: a `git` that fills a slot, and is slower than the death of its runner, writes into no other run.
 #[test]
 fn a_git_that_outlives_its_runner_keeps_its_slot() {
     for (kind, call) in
@@ -79,7 +79,7 @@ fn a_git_that_outlives_its_runner_keeps_its_slot() {
     }
 }
 
-/// K28, K43: a checkout whose runner was killed goes on under its lock, and nobody begins it a second time.
+/// K28, K43: a checkout whose runner was killed goes on under its lock, and no process begins it a second time.
 #[test]
 fn a_checkout_that_outlives_its_runner_is_left_to_its_git() {
     let life = Life::new(&[("build", &format!("{DONE}; echo more >>file"))]);
@@ -141,7 +141,7 @@ fn only_a_git_child_that_was_killed_stays_noted() {
     assert_eq!(notes(), 1);
     let lock = machine.dir.join(".git").join(lock);
     assert!(lock.exists());
-    // Where the heads of remotes are kept nobody else makes one: it goes with the next verb, and nobody waits for it.
+    // Where the heads of remotes are kept no other process makes one: it goes with the next verb, and none waits for it.
     let users = machine.dir.join(".git/refs/heads/mine.lock");
     fs::write(&users, "").unwrap();
     crate::support::life::done(machine.aynig(&["status"]).output().unwrap()).expect(0);
@@ -184,7 +184,7 @@ fn the_ref_of_a_killed_run_goes_when_its_slot_is_used_again() {
     assert_eq!(life.git(&["for-each-ref", "refs/aynig/run"]), "");
 }
 
-/// K45: the folder of logs ignores itself, also where whoever made it was killed in between.
+/// K45: the folder of logs ignores itself, also where the process that made it was killed in between.
 #[test]
 fn a_log_folder_that_was_only_half_made_ignores_itself() {
     let life = Life::new(&[("build", DONE)]);
@@ -229,7 +229,7 @@ fn a_change_of_the_users_is_not_taken_for_half_a_checkout() {
     assert!(said.contains("hint: commit or stash") && life.read("file") == "one\nmine\n", "{said}");
 }
 
-/// K26: where slots live hangs on the environment of whoever calls.
+/// K26: where slots live hangs on the environment of the caller.
 #[test]
 fn work_is_kept_that_is_in_another_place_than_slots_are_now() {
     for moved in [false, true] {

@@ -18,7 +18,7 @@ fn waiting_for(trailers: &str, args: &[&str]) -> (Life, Running) {
     let gate = life.gate("gate");
     let tick = life.start_tick(&[&["--json", "work"], args].concat());
     life.hear("up");
-    // Kept open by nobody else, the fifo would end the read.
+    // Kept open by no other process, the fifo would end the read.
     std::mem::forget(gate);
     (life, tick)
 }
@@ -133,7 +133,7 @@ fn a_rewound_branch_stops_the_command() {
     assert_fenced(&life, tick, &head);
 }
 
-/// K18: and so does going back to an older lease of the same run: somebody took the newer one off the branch.
+/// K18: and so does going back to an older lease of the same run: another process took the newer one off the branch.
 #[test]
 fn a_branch_that_went_back_to_an_older_lease_stops_the_command() {
     // The first one is what the slot stands on.
@@ -183,7 +183,7 @@ fn an_interrupted_command_is_dead_when_its_lease_ends() {
     tick.signal(Signal::SIGINT);
     let done = tick.done().expect(130);
     assert!(!lives(&pid), "{done:?}");
-    // And nobody renews it meanwhile, whatever it prints.
+    // And no process renews it meanwhile, whatever it prints.
     assert_eq!(life.states("work"), ["stalled", "working", "build"]);
     assert!(life.git(&["log", "-1", "--format=%B", "work"]).contains("interrupted"));
 }
@@ -205,12 +205,12 @@ fn a_command_that_ignores_sigterm_is_killed_after_the_grace() {
 #[test]
 fn a_lease_that_cannot_be_renewed_is_given_up_in_time() {
     let (life, tick) = waiting_for(&format!("big: {}\n", "x".repeat(200_000)), &["--lease", "8s"]);
-    // Nobody of ours holds it, so it is never removed (K43).
+    // No process of ours holds it, so it is never removed (K43).
     std::fs::write(life.path(".git/refs/heads/work.lock"), "").unwrap();
     life.hear("term");
     assert_ended_in_time(&life, 8);
     let done = tick.done();
-    // The branch could not be written: the lease stays until somebody recovers it.
+    // The branch could not be written: the lease stays until a runner recovers it.
     assert_eq!(done.code, Some(75), "{done:?}");
     // What was tried again and again is said once, and beside what else there is to say.
     let report = done.json();
@@ -306,7 +306,7 @@ fn an_interrupted_pass_starts_nothing_more() {
     assert_eq!(stalled, 1);
 }
 
-/// K17: what ends a run is waited for, until somebody asks twice; its work stays where it is.
+/// K17: what ends a run is waited for, until a user asks twice; its work stays where it is.
 #[test]
 fn a_second_interrupt_ends_the_git_child_that_hangs() {
     let life = Life::new(&[("build", "echo work >new; echo 'SET_STATE {\"state\":\"next\"}'")]);
@@ -339,7 +339,7 @@ fn a_second_interrupt_ends_the_git_child_that_hangs() {
     eventually("the filter is gone", || (!lives(&pid)).then_some(()));
     assert_eq!(life.states("work"), ["stalled", "working", "build"]);
     assert_eq!(std::fs::read_to_string(life.slot(0).join("new")).unwrap(), "work\n");
-    // Whoever wants the slot keeps what is in it first.
+    // The runner that wants the slot keeps what is in it first.
     life.git(&["config", "--unset", "filter.hangs.clean"]);
     life.run(&["retry", "work"]).expect(0);
     life.tick(&["--jobs", "1", "work"]).expect(0);

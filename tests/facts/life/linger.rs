@@ -181,7 +181,7 @@ fn a_command_that_sets_the_state_itself_has_written_the_outcome() {
     }
 }
 
-/// K22, K18: the command may finish, however long it takes, and whoever goes on from its outcome.
+/// K22, K18: the command may finish, however long it takes, and whichever process goes on from its outcome.
 #[test]
 fn an_outcome_that_others_go_on_from_is_still_the_commands_own() {
     let script = "git aynig set-state next; echo up >\"$T/up\"; trap 'echo term >\"$T/term\"' TERM; read x <\"$T/gate\"; exit 0";
@@ -243,7 +243,7 @@ fn a_command_knows_its_run_where_the_repository_is_reached_through_a_link() {
     assert_eq!(life.states("work"), ["next", "working", "build"]);
 }
 
-/// K22: a state that a command commits by itself is nobody's outcome, and somebody says so
+/// K22: a state that a command commits by itself is no run's outcome, and the runner says so
 #[test]
 fn a_state_that_a_command_commits_is_no_outcome_and_is_said() {
     let life = Life::new(&[("build", "git commit -q --allow-empty -m 'done' -m 'dwp-state: done'")]);

@@ -136,7 +136,7 @@ fn stop(all: Vec<Running>) {
 fn retry(machine: &Machine<'_>, now: &BTreeMap<String, String>) {
     for name in now.iter().filter(|(_, state)| *state == "stalled").map(|(name, _)| name) {
         let again = done(machine.aynig(&["retry", "--remote", "origin", name]).output().unwrap());
-        // Somebody may have moved it meanwhile, and the remote may be one of those that cut.
+        // Another process may have moved it meanwhile, and the remote may be one of those that cut.
         assert!(matches!(again.code, Some(0 | 2 | 3 | 75 | 128)), "{again:?}");
     }
 }

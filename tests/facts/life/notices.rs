@@ -1,4 +1,4 @@
-//! Notices: who is told what, once, and that nobody waits for it.
+//! Notices: who is told what, once, and that no process waits for it.
 
 use crate::support::life::{Life, eventually};
 use serde_json::Value;
@@ -75,7 +75,7 @@ fn a_person_is_told_what_waits_for_one() {
     assert_eq!((&stalled["why"], &stalled["origin_state"]), (&"exit 3".into(), &"fail".into()));
     assert!(stalled["body"].as_str().unwrap().contains("broken"));
     settled(&life);
-    // Another look at what stands as it stood tells nobody again.
+    // Another look at what stands as it stood tells no user again.
     life.run(&["run"]);
     life.run(&["status"]).expect(0);
     assert_eq!(told(&life).len(), 4);
@@ -177,7 +177,7 @@ fn a_notice_outlives_the_process_that_gives_it_and_its_program() {
         let notices = life.repo.git_dir().join("aynig/notices");
         let left = || fs::read_dir(&notices).unwrap().count();
         eventually(what, || life.repo.home().join("first").exists().then_some(()));
-        // Whoever comes by while it is given leaves it to who gives it.
+        // A process that comes by while it is given leaves it to the one that gives it.
         life.run(&["status"]).expect(0);
         assert_eq!((told(&life).len(), left()), (0, 1), "{what}");
         fs::write(&gate, "x\n").unwrap();
@@ -193,7 +193,8 @@ fn a_notice_outlives_the_process_that_gives_it_and_its_program() {
     }
 }
 
-/// K53: a notice that was cut off, as its runner was killed while it handed it over, is told by nobody, and is owed still.
+/// K53: a notice that was cut off, as its runner was killed while it handed it over, is told by no process, and is
+/// owed still.
 #[test]
 fn a_notice_that_was_cut_off_is_not_given_and_stays_owed() {
     let life = told_of(&[]);
@@ -211,7 +212,7 @@ fn a_notice_that_was_cut_off_is_not_given_and_stays_owed() {
     }
 }
 
-/// K53, K8: a recovery is told of by who makes it, and what is left of a note that nobody understands goes.
+/// K53, K8: a recovery is told of by who makes it, and what is left of a note that no process understands goes.
 #[test]
 fn a_recovery_is_told_and_a_foreign_note_is_nothing() {
     let life = told_of(&[("build", &next("review"))]);

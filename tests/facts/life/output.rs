@@ -1,4 +1,4 @@
-//! Output of every size: kept, bounded in memory, and nobody waits for a reader that went away.
+//! Output of every size: kept, bounded in memory, and no process waits for a reader that went away.
 //!
 //! `AYNIG_TEST_GIB=1` prints a whole GiB instead of 256 MiB.
 

@@ -1,4 +1,4 @@
-//! Branches that wait for a slot: nobody waits while one is free and somebody could wake them.
+//! Branches that wait for a slot: no branch waits while one is free and a process could wake it.
 
 use crate::support::Repo;
 use crate::support::life::{BIN, Gate, Life, done, eventually, lives};
@@ -147,7 +147,7 @@ fn update_refs(repo: &Repo, lines: &str) {
     assert!(git.wait().unwrap().success());
 }
 
-/// K14, K39, K40: the keeper's lease ends, and nobody but a branch that waits has to do with it.
+/// K14, K39, K40: the keeper's lease ends, and only a branch that waits has to do with it.
 #[test]
 fn a_branch_that_waits_is_taken_on_when_the_lease_of_the_slots_keeper_ends() {
     let server = Server::new();
@@ -179,7 +179,7 @@ fn what_a_process_that_was_left_behind_sets_is_answered_and_so_is_who_waits_for_
     eventually("nothing is left waiting", || (server.notes() == 0).then_some(()));
 }
 
-/// K14, K40: whoever holds the slot may be killed outright.
+/// K14, K40: the runner that holds the slot may be killed outright.
 #[test]
 fn a_branch_that_waits_is_taken_on_when_the_runner_that_has_the_slot_is_killed() {
     let server = Server::new();
@@ -202,7 +202,7 @@ fn a_branch_that_was_taken_on_is_not_lost_with_who_took_it() {
     eventually("both wait", || (server.notes() == 2).then_some(()));
     gate.open();
     server.life.hear("pair");
-    // Whoever runs the one has nothing of the other in its hands alone.
+    // The process that runs the one has nothing of the other in its hands alone.
     assert!(server.notes() >= 1);
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     for process in all.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok()) {
@@ -240,7 +240,7 @@ fn what_waits_is_listed_with_why() {
     assert!(said["pending_seconds"].is_null(), "{said}");
 }
 
-/// K14, K40: a note that nobody is awake for, as a power cut leaves it, is found and told.
+/// K14, K40: a note that no process is awake for, as a power cut leaves it, is found and told.
 #[test]
 fn a_note_that_nobody_is_awake_for_is_told_and_taken_by_whoever_comes_next() {
     let server = Server::new();
@@ -254,10 +254,10 @@ fn a_note_that_nobody_is_awake_for_is_told_and_taken_by_whoever_comes_next() {
     std::fs::write(&note, "refs/heads/second").unwrap();
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
     std::fs::File::options().write(true).open(&note).unwrap().set_modified(old).unwrap();
-    // Half of a note, left by whoever was killed, is nobody's.
+    // Half of a note, left by a process that was killed, is no branch's.
     std::fs::write(folder.join(format!("{name}.7")), "refs/heads/sec").unwrap();
     let found = done(server.aynig(&["doctor"]).output().unwrap()).stdout;
-    assert!(found.contains("nobody takes it on") && found.contains("git aynig tick second"), "{found}");
+    assert!(found.contains("no runner takes it on") && found.contains("git aynig tick second"), "{found}");
     server.push(&[("third", "build")]);
     server.is("third", "done");
     server.is("second", "done");
@@ -276,7 +276,7 @@ fn the_second_of_one_push_outlives_the_chain_that_had_it_in_hand() {
     let runner = std::fs::read_to_string(format!("/proc/{guardian}/stat")).unwrap();
     let runner: i32 = runner.rsplit(')').next().unwrap().split_whitespace().nth(1).unwrap().parse().unwrap();
     kill(Pid::from_raw(runner), Signal::SIGKILL).unwrap();
-    // Whoever looks next takes it on, once the slot is free.
+    // The process that looks next takes it on, once the slot is free.
     server.push(&[("third", "build")]);
     server.is("second", "done");
     server.is("third", "done");

@@ -150,8 +150,8 @@ fn ticks_of_one_clone_at_once_all_hear_who_has_the_branch() {
     names.iter().for_each(|name| assert_eq!(net.states(name), ["next", "working", "build"]));
 }
 
-/// K14: nobody who comes later takes the slot that somebody waits for, and a process that was stopped holds
-/// nobody up.
+/// K14: no process that comes later takes the slot that another waits for, and a process that was stopped holds
+/// no other up.
 #[test]
 fn whoever_waits_longest_for_a_slot_is_next() {
     let script =
@@ -167,7 +167,7 @@ fn whoever_waits_longest_for_a_slot_is_next() {
         running.push(life.start_tick(&["--jobs", "1", name]));
         eventually("its turn", || (life.said("order").lines().count() == 1 && waiting() == n).then_some(()));
     }
-    // One slot more would be free for whoever asks for two, but for who waits for the first alone.
+    // One slot more would be free for a process that asks for two, but for those that wait for the first alone.
     life.event("late", "build", "");
     running.push(life.start_tick(&["--jobs", "2", "late"]));
     eventually("a slot of its own", || (life.said("order").lines().count() == 2).then_some(()));

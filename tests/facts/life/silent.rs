@@ -5,7 +5,7 @@ use crate::support::world::World;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// K21, K26: nobody is left in the slot, so the next run has it; the lease lives on, and says why
+/// K21, K26: no process is left in the slot, so the next run has it; the lease lives on, and says why
 #[test]
 fn a_command_that_declares_nothing_and_leaves_nobody_gives_its_slot_back() {
     let life = Life::new(&[
@@ -30,7 +30,7 @@ fn a_command_that_declares_nothing_and_leaves_nobody_gives_its_slot_back() {
     life.tick(&["--jobs", "1", "other"]).expect(0);
     assert_eq!(life.said("where").trim_end(), life.slot(0).to_str().unwrap());
     assert_eq!(life.show("other", "file"), "one");
-    // Whoever finds the lease at its end says it too.
+    // The runner that finds the lease at its end says it too.
     let over = eventually("expiry", || Some(life.tick(&["--json", "work"])).filter(|d| d.code != Some(3)));
     over.expect(1);
     let body = life.body("work");
@@ -38,7 +38,7 @@ fn a_command_that_declares_nothing_and_leaves_nobody_gives_its_slot_back() {
     life.repo.assert_sound();
 }
 
-/// K21: the run is not over for whoever knows its id: the state that it sets has what the slot held
+/// K21: the run is not over for a process that knows its id: the state that it sets has what the slot held
 #[test]
 fn a_state_that_is_set_once_the_slot_was_given_back_has_what_the_command_did() {
     let script = "echo w >>file; env | grep -E \"^AYNIG_(RUN_|BRANCH|HOP)\" >\"$T/env\"; exit 0";

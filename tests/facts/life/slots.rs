@@ -79,7 +79,7 @@ fn a_change_is_seen_that_took_its_times_along() {
     assert_eq!(life.show("work", "file"), "two");
 }
 
-/// K25: `core.ignoreStat` is between Git and whoever set it: a slot that was brought to another tree is looked at.
+/// K25: `core.ignoreStat` is between Git and the user who set it: a slot that was brought to another tree is looked at.
 #[test]
 fn a_change_is_seen_where_git_was_told_not_to_look() {
     let life = Life::new(&[("build", "echo \"$AYNIG_BRANCH\" >file; echo 'SET_STATE {\"state\":\"done\"}'")]);
@@ -395,7 +395,7 @@ fn a_worktree_of_the_user_that_is_named_as_a_slot_is_theirs() {
     assert_eq!(left.count(), 2);
 }
 
-/// K14: nobody committed them, and what is written under them is too old, once Git is done, to be read again.
+/// K14: no commit holds them, and what is written under them is too old, once Git is done, to be read again.
 #[test]
 fn attributes_of_an_earlier_run_are_gone_before_anything_is_written() {
     let leave = "echo '* eol=crlf' | tee dir/.gitattributes >.gitattributes; rm file dir/other; exit 1";

@@ -126,7 +126,7 @@ fn a_link_among_the_repositories_of_submodules_is_not_followed() {
     }
 }
 
-/// K26: a runner that was killed loses nothing of it either; whoever has the slot next keeps it.
+/// K26: a runner that was killed loses nothing of it either; the runner that has the slot next keeps it.
 #[test]
 fn commits_in_a_submodule_of_a_killed_runner_are_kept() {
     for next in [&["tick", "--jobs", "1", "other"][..], &["gc"]] {
@@ -166,7 +166,7 @@ fn work_beside_a_submodule_is_kept_though_the_index_is_broken() {
     life.tick(&["--jobs", "1", "other"]).expect(0);
 }
 
-/// K14: what is no repository any more, or never was one, holds nobody up and is kept as it is.
+/// K14: what is no repository any more, or never was one, holds no run up and is kept as it is.
 #[test]
 fn a_repository_that_cannot_be_read_is_kept_as_it_is() {
     let spoil = "cd \"$(git rev-parse --git-dir)/modules/libs/lib\"; rm packed-refs; mkfifo packed-refs; cd - >/dev/null";

@@ -9,7 +9,7 @@ fn events(life: &Life, trigger: &str) -> std::path::PathBuf {
     life.path(&format!(".aynig/logs/{trigger}.events.jsonl"))
 }
 
-/// K48a: to people, to programs, and whole to whoever asks for it; torn and foreign lines cost nothing.
+/// K48a: to people, to programs, and whole to a caller that asks for it; torn and foreign lines cost nothing.
 #[test]
 fn the_last_progress_of_a_running_branch_is_shown() {
     let script = format!(
@@ -36,7 +36,7 @@ fn the_last_progress_of_a_running_branch_is_shown() {
     assert_eq!(life.git(&["status", "--porcelain"]), "");
 }
 
-/// K48a: nobody makes it for a command that tells nothing, and there is nothing to show then.
+/// K48a: no process makes it for a command that tells nothing, and there is nothing to show then.
 #[test]
 fn a_command_that_tells_nothing_leaves_no_file() {
     let life = Life::new(&[("build", &format!("test ! -e \"$AYNIG_EVENTS\" || exit 1; {NEXT}"))]);

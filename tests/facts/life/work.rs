@@ -226,7 +226,7 @@ fn a_repository_of_a_run_that_stalled_is_kept_with_its_files() {
         assert_eq!(std::fs::read_to_string(kept.join("sub/made/in")).unwrap(), "more\n");
         let git_dir = git_dir.to_str().unwrap();
         assert_eq!(life.git(&["--git-dir", git_dir, "log", "--format=%s", "--all"]), "made");
-        // Whoever looks there starts nothing.
+        // A user who looks there starts nothing.
         assert!(!life.git(&["--git-dir", git_dir, "config", "--list", "--local"]).contains("fsmonitor"));
         assert!(!std::path::Path::new(git_dir).join("hooks").exists());
         assert!(!kept.join("sub/made/deep/.git").exists() && kept.join("sub/made/deep/dot-git").exists());
@@ -611,7 +611,7 @@ fn work_that_lies_deeper_than_any_path_is_not_lost() {
         .output()
         .unwrap();
     assert_eq!(found.stdout.iter().filter(|byte| **byte == b'\n').count(), 1, "{found:?}");
-    // What is ignored is nobody's work, however deep.
+    // What is ignored is no run's work, however deep.
     let ignored = Life::new(&[("build", &format!("echo d/ >.gitignore; {deep}{NEXT}"))]);
     ignored.event("work", "build", "");
     ignored.tick(&["work"]).expect(0);

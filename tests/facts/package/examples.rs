@@ -304,7 +304,7 @@ fn wait_out_asks_again_when_its_time_has_come() {
     let until = play.git(&["log", "-1", "--format=%(trailers:key=dwp-not-before,valueonly)", "job"]);
     let until = humantime::parse_rfc3339(until.trim()).unwrap().duration_since(began).unwrap().as_secs();
     assert!((895..=960).contains(&until), "{until}");
-    // Whoever looks before its time says until when, and does nothing.
+    // A runner that looks before its time says until when, and does nothing.
     let before = play.git(&["rev-parse", "job"]);
     play.aynig(&["run"]);
     assert_eq!(play.git(&["rev-parse", "job"]), before);

@@ -1,4 +1,4 @@
-//! Remote mode: the push is the swap, whoever else pushes, and whatever becomes of the connection.
+//! Remote mode: the push is the swap, whichever other machine pushes, and whatever becomes of the connection.
 
 use crate::support::life::{Life, eventually, lives, now};
 use crate::support::net::Net;
@@ -117,7 +117,7 @@ fn each_way_to_fail_has_a_report_of_its_own() {
         assert!(format!("{}{}", done.stdout, done.stderr).contains(said), "{said}: {done:?}");
         assert!(net.life.said("ran").is_empty());
     };
-    // Somebody else was quicker: the hook stands for them.
+    // Another pusher was quicker: the hook stands for it.
     net.hook(
         "pre-receive",
         "unset GIT_QUARANTINE_PATH GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
@@ -183,7 +183,7 @@ fn an_answer_that_was_cut_is_no_verdict() {
     assert!(landed >= 2, "{landed} answers were cut late enough to count");
 }
 
-/// K31: of a push or a look that fails once nobody hears; the outcome, `stalled` and `retry` get there.
+/// K31: of a push or a look that fails once no user hears; the outcome, `stalled` and `retry` get there.
 #[test]
 fn what_fails_once_is_tried_again() {
     let net =
@@ -234,14 +234,14 @@ fn an_outcome_that_the_remote_never_got_is_kept_and_landed_by_retry() {
     let away = net.origin().with_extension("git.away");
     std::fs::rename(away, net.origin()).unwrap();
     assert_eq!(net.states("work"), ["working", "build"]);
-    // Nobody is told to cancel it meanwhile: its outcome would be no branch's.
+    // No user is told to cancel it meanwhile: its outcome would be no branch's.
     for verb in ["status", "tick"] {
         let done = a.run(&[verb, "--remote", "origin", "work"]);
         let said = done.stdout + &done.stderr;
         let words = ["its outcome is kept here", "git aynig retry --remote origin work"];
         assert!(words.iter().all(|words| said.contains(words)) && !said.contains("cancel"), "{verb}: {said}");
     }
-    // With the lease over, anybody recovers it; the machine that has the outcome lands it.
+    // With the lease over, any machine recovers it; the machine that has the outcome lands it.
     eventually("expiry", || (a.tick(&["--grace", "0", "work"]).code == Some(1)).then_some(()));
     assert_eq!(net.states("work")[0], "stalled");
     let b = net.machine("b");
@@ -429,13 +429,13 @@ fn why_the_other_side_refuses_an_event_is_shown_line_by_line() {
     }
 }
 
-/// K11: a push whose answer never came may move the remote later. Nobody says that it failed.
+/// K11: a push whose answer never came may move the remote later. No command says that it failed.
 #[test]
 fn a_push_on_request_without_an_answer_is_neither_done_nor_failed() {
     let net = Net::new(&[("build", DONE)]);
     let a = net.machine("a");
     let mut gate = net.life.gate("gate");
-    // Whoever pushes is gone before the remote has moved, and the remote goes on when it is let.
+    // The pusher is gone before the remote has moved, and the remote goes on when it is let.
     let gone = "p=$PPID; all=; while p=$(ps -o ppid= -p $p | tr -d ' '); do n=$(cat /proc/$p/comm); \
                 case $n in git|sh) all=\"$all $p\" ;; *) break ;; esac; done; kill -9 $all; read x <\"$T/gate\"";
     net.hook("pre-receive", gone);
@@ -517,7 +517,7 @@ fn with_role_only_each_machine_takes_what_its_role_has_commands_for() {
         machine.git(&["config", "aynig.role", role]);
         machine.git(&["config", "aynig.roleOnly", "true"]);
     }
-    // The plain command is nobody's where everybody has a role of their own.
+    // The plain command is no machine's where every machine has a role of its own.
     release.tick(&[]).expect(0);
     assert_eq!(net.states("work"), ["plan"]);
     // It is where it should be, so nothing is said of a working tree or of a commit.

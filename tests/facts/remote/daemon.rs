@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 pub(super) struct Relay {
     /// So many bytes of its answer to a push are heard.
     pub(super) heard: Mutex<Option<usize>>,
-    /// From a cut on nobody is answered any more.
+    /// From a cut on no client is answered any more.
     pub(super) gone_then: AtomicBool,
     pub(super) gone: AtomicBool,
     /// Bytes that were answered to the last push, and pushes that were served to their end.

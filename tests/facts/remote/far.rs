@@ -67,7 +67,7 @@ fn a_fetch_that_meets_another_one_is_tried_again() {
     assert_eq!(net.states("work"), ["done", "working", "build"]);
 }
 
-/// Exit codes: only a branch that somebody named is missed.
+/// Exit codes: only a branch that a user named is missed.
 #[test]
 fn a_branch_whose_remote_branch_is_gone_fails_no_tick() {
     let net = Net::new(&[("build", DONE)]);
@@ -107,7 +107,7 @@ fn verbs_that_write_ask_no_remote_of_an_untrusted_repository() {
         assert!(said.stderr.contains("not trusted"), "{said:?}");
     }
     assert!(!net.life.shared().join("asked").exists());
-    // Whoever names it asks it, with the account's programs; writing to one at a path, whose hooks would run, waits.
+    // A user who names it asks it, with the account's programs; writing to one at a path, whose hooks would run, waits.
     let said = a.run(&["status", "work", "--remote", "origin"]).expect(0);
     assert!(said.stdout.contains("build"), "{said:?}");
     a.run(&["set-state", "build", "-b", "work", "--remote", "origin"]).expect(2);
@@ -171,7 +171,7 @@ fn a_remote_that_says_nothing_holds_no_signal_up() {
     assert_eq!(net.states("work")[0], "build");
 }
 
-/// Section 13: whoever looks again and again outlives a network that is away.
+/// Section 13: a runner that looks again and again outlives a network that is away.
 #[test]
 fn polling_goes_on_while_the_remote_is_away() {
     let net = Net::new(&[("build", DONE)]);

@@ -18,7 +18,7 @@ impl Drop for Server {
     }
 }
 
-/// A bare repository with hooks, whoever pushes to it, and a place without odd characters for both.
+/// A bare repository with hooks, a user who pushes to it, and a place without odd characters for both.
 struct World {
     life: Life,
     server: Repo,

@@ -73,7 +73,7 @@ fn another_account_of_the_group_adds_worktrees_and_ticks() {
     // And back.
     life.event("last", "build", "dwp-n: 2\n");
     life.tick(&["--jobs", "1", "last"]).expect(0);
-    // What is dispatched in the background is told in one log, whoever began it.
+    // What is dispatched in the background is told in one log, whichever account began it.
     life.run(&["hooks", "install"]).expect(0);
     life.run(&["set-state", "build", "-b", "mine"]).expect(0);
     eventually("the first account's chain is through", || (life.state("mine") == "done").then_some(()));

@@ -46,7 +46,7 @@ fn a_push_takes_nothing_back_that_others_did_meanwhile() {
     let seen = net.event("work", "build", "");
     let machine = net.machine("a");
     let new = commit(&machine, &seen, "new");
-    // Rewound: a plain push would bring back what somebody took away.
+    // Rewound: a plain push would bring back what another process took away.
     net.git(&["update-ref", BRANCH, &below]);
     assert_eq!(swap(&machine, &seen, &new).unwrap(), Swap::Lost { tip: Some(id(&below)) });
     assert_eq!(net.rev(BRANCH), below);

@@ -83,7 +83,7 @@ fn what_one_machine_sends_another_one_delivers() {
         (Some(&*commit), Some("Use the other one."))
     );
     assert_eq!(net.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/inbox"]).lines().count(), 1);
-    // Nothing of it is under the machine's own names, and nobody has it twice.
+    // Nothing of it is under the machine's own names, and no machine has it twice.
     assert_eq!(b.git(&["for-each-ref", "refs/aynig/inbox", "refs/aynig/heard", "refs/heads/work"]), "");
     a.tick(&["work"]).expect(0);
     b.tick(&[]).expect(0);
@@ -172,7 +172,7 @@ fn a_message_that_is_gone_from_the_remote_is_forgotten() {
     }
 }
 
-/// K32, K47a: whoever ticks, at once and again.
+/// K32, K47a: whichever machine ticks, at once and again.
 #[test]
 fn of_many_machines_each_message_is_delivered_by_one() {
     let net = Net::new(&[("rework", REWORK)]);
@@ -285,7 +285,7 @@ fn a_question_is_answered_on_another_machine() {
     let told: serde_json::Value = serde_json::from_str(net.life.said("messages").trim()).unwrap();
     assert_eq!((told["choice"].as_str(), net.states("work")[0].as_str()), (Some("yes"), "done"));
     assert_eq!(net.git(&["for-each-ref", "refs/aynig/inbox"]), "");
-    // Too late for everybody, also for who has not heard.
+    // Too late for every machine, also for one that has not heard.
     assert_ne!(answer(a, "no").code, Some(0));
 }
 

@@ -36,7 +36,7 @@ fn store_with(repo: &Repo, durable: bool, lock_wait: Duration) -> GixStore {
     GixStore::open(&repo.path(), Git::find(repo.env()).unwrap(), &options).unwrap()
 }
 
-/// A branch that somebody moves away and back again around the first attempts.
+/// A branch that another process moves away and back again around the first attempts.
 struct Flickering {
     memory: MemoryStore,
     away: Cell<usize>,
@@ -141,7 +141,7 @@ fn a_file_in_the_refs_place_is_named_and_nothing_else_is_left() {
     repo.assert_sound();
 }
 
-/// K11: many who make the same folders at once, and somebody who takes the empty ones away again, as Git does.
+/// K11: many who make the same folders at once, and a process that takes the empty ones away again, as Git does.
 #[test]
 fn folders_that_come_and_go_fail_no_swap() {
     let repo = Repo::new();
@@ -213,7 +213,7 @@ fn a_deletion_waits_for_who_packs_and_says_whose_lock_stays() {
     repo.assert_sound();
 }
 
-/// K43: what a killed child left since the last sweep holds up no swap; a lock of somebody else's stays.
+/// K43: what a killed child left since the last sweep holds up no swap; another process's lock stays.
 #[test]
 fn a_swap_by_git_clears_what_a_killed_child_left() {
     let repo = Repo::new();
@@ -233,7 +233,7 @@ fn a_swap_by_git_clears_what_a_killed_child_left() {
     repo.assert_sound();
 }
 
-/// K37, K43: in a partial clone too the lock of a killed runner is known by its twin, and nobody waits for it.
+/// K37, K43: in a partial clone too the lock of a killed runner is known by its twin, and no process waits for it.
 #[test]
 fn refs_of_a_partial_clone_are_moved_under_locks_that_are_known() {
     let repo = Repo::new();
@@ -252,7 +252,7 @@ fn refs_of_a_partial_clone_are_moved_under_locks_that_are_known() {
     store.try_swap(&work, Expected::At(second), Some(first), &by(), "back").unwrap();
     assert!(!lock.exists() && !twin.exists());
     assert_eq!(repo.git(&["rev-parse", "work"]).trim(), first.to_string());
-    // Somebody else's stays.
+    // Another process's lock stays.
     std::fs::write(&lock, "").unwrap();
     let held = store.try_swap(&work, Expected::At(first), Some(second), &by(), "");
     assert!(matches!(held, Err(StoreError::LockHeld { .. })) && lock.exists(), "{held:?}");
@@ -263,7 +263,7 @@ fn refs_of_a_partial_clone_are_moved_under_locks_that_are_known() {
     repo.assert_sound();
 }
 
-/// K43: where one lock is for all refs, that of a child which lives is waited for; anybody else's is reported.
+/// K43: where one lock is for all refs, that of a child which lives is waited for; any other process's is reported.
 #[test]
 fn the_lock_of_all_refs_is_waited_for_while_a_child_of_ours_holds_it() {
     let Some(repo) = Repo::build().reftable().create() else { return };
@@ -370,7 +370,7 @@ fn what_a_killed_child_packed_refs_into_goes_too() {
     std::fs::File::options().write(true).open(&new).unwrap().set_modified(old).unwrap();
     let said = machine.run(&["doctor"]).expect(1).stdout;
     let remove = format!("rm '{}'", new.display());
-    assert!(said.contains("packed-refs.new' is held by somebody else") && said.contains(&remove), "{said}");
+    assert!(said.contains("packed-refs.new' is held by another process") && said.contains(&remove), "{said}");
 }
 
 /// K11: a ref that is where it should be is not written again.

@@ -541,7 +541,7 @@ fn holder(repo: &Repo) -> Holder {
     child
 }
 
-/// K11, K43: another runner that is slow with its swap is waited for longer than a lock of somebody else's.
+/// K11, K43: another runner that is slow with its swap is waited for longer than another program's lock.
 #[test]
 fn a_living_owner_of_our_own_is_given_time() {
     let repo = Repo::new();
@@ -1039,7 +1039,7 @@ fn everything_is_synced_in_order_before_a_swap_is_reported() {
         let found = trace.iter().position(|l| l.contains(call) && l.contains(what));
         found.unwrap_or_else(|| panic!("no {call} of {what} in\n{}", trace.join("\n")))
     };
-    // The object and the lock's content wait for the disk together; both before anybody sees the lock.
+    // The object and the lock's content wait for the disk together; both before any process sees the lock.
     for first in [at("fsync(", file), at("fsync(", "/aynig/locks/")] {
         let steps = [first, at("link", "work.lock"), at("rename", "work.lock"), at("fsync(", "/refs/heads>")];
         assert!(steps.is_sorted(), "{steps:?}\n{}", trace.join("\n"));

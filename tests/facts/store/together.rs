@@ -180,7 +180,7 @@ fn a_lock_on_one_of_them_stops_all() {
             assert!(lock.exists(), "it is somebody else's");
             std::fs::remove_file(&lock).unwrap();
             scene.assert_waits(w);
-            // One that a killed runner of ours left holds nobody up.
+            // One that a killed runner of ours left holds no process up.
             let twin = w.repo().git_dir().join("aynig/locks/twin");
             std::fs::write(&twin, "").unwrap();
             std::fs::hard_link(&twin, &lock).unwrap();
@@ -286,7 +286,7 @@ fn what_was_packed_is_moved_with_the_others() {
     });
 }
 
-/// K11: of many that deliver the same message one does, and nobody waits for ever whatever the order of the names.
+/// K11: of many that deliver the same message one does, and no process waits for ever whatever the order of the names.
 #[test]
 fn of_many_deliveries_of_one_message_exactly_one_is_made() {
     let deliver = |w: &World, runners: usize| {
@@ -371,7 +371,7 @@ fn child_process() {
 }
 
 /// K42, K43: a kill at any call leaves a message that waits, or a branch that has it; never a message that is gone
-/// from both, nor one that counts as heard and is not on the branch. And nobody is held up by it.
+/// from both, nor one that counts as heard and is not on the branch. And no process is held up by it.
 #[test]
 fn killed_anywhere_in_a_transaction_nothing_is_lost() {
     let repo = Repo::new();

@@ -95,8 +95,8 @@ fn a_chain_ends_where_hooks_are_switched_off() {
     }
 }
 
-/// K38, K40: where hooks are off nothing goes on in the background, whoever ticks; what waits is there for a tick
-/// that means it.
+/// K38, K40: where hooks are off nothing goes on in the background, whichever process ticks; what waits is there
+/// for a tick that means it.
 #[test]
 fn a_tick_starts_no_other_branch_where_hooks_are_off() {
     let mut world = World::any();
@@ -133,7 +133,7 @@ fn a_tick_starts_no_other_branch_where_hooks_are_off() {
     assert_eq!((notes(), said()), (0, before));
 }
 
-/// K33, K38, K40: the same of a chain that whoever committed or pushed watches
+/// K33, K38, K40: the same of a chain that the user who committed or pushed watches
 #[test]
 fn a_watched_chain_ends_where_hooks_are_switched_off() {
     let mut world = World::any();

@@ -149,7 +149,7 @@ fn where_signatures_are_asked_for_only_signed_heads_are_dispatched_and_ours_are_
         world.git(&dir, &["verify-commit", "good", "good~1", "good~2"]);
         assert_eq!(world.states(&dir, "good", &before), ["review", "working"]);
         world.assert_sound(&dir);
-        // What set-state writes there is signed too, or nobody would ever answer it.
+        // What set-state writes there is signed too, or no runner would ever answer it.
         world.aynig(&dir, &["set-state", "build", "-b", "good"]).expect(0);
         world.aynig(&dir, &["tick", "good"]).expect(0);
     }

@@ -49,7 +49,7 @@ fn the_hint_works_wherever_it_is_printed() {
     assert!(said.out.contains("build -> review"), "{}", said.out);
 }
 
-/// K33: without HOME nobody has a configuration, whatever home the system knows of
+/// K33: without HOME the user has no configuration, whatever home the system knows of
 #[test]
 fn without_a_home_the_one_of_the_password_file_does_not_count() {
     let mut world = World::any();

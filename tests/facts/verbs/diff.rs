@@ -55,7 +55,7 @@ fn what_is_not_on_the_branch_is_shown_where_it_was_kept() {
     tick.wait().unwrap();
     let shown = rig.aynig(&["diff", "held", "--", "--name-only"]).expect(0);
     assert_eq!(shown.out, "made.txt\n", "{}", shown.err);
-    // Somebody else's attempt is nobody's work.
+    // Another branch's attempt is no work of this one.
     rig.set("other", "fail");
     rig.aynig(&["-q", "diff", "other"]).expect(128);
 }

@@ -89,7 +89,7 @@ fn a_server_that_syncs_no_pushes_is_warned_of() {
     }
 }
 
-/// K43: what keeps pushes out of a remote on this machine is named, and whose it may be while somebody is there.
+/// K43: what keeps pushes out of a remote on this machine is named, and whose it may be while a process is there.
 #[test]
 fn a_lock_in_a_remote_is_named_with_what_removes_it() {
     let net = crate::support::net::Net::new(&[]);
@@ -102,7 +102,7 @@ fn a_lock_in_a_remote_is_named_with_what_removes_it() {
     assert!(!ask().contains("work.lock"), "it may be of a push that goes on");
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
     std::fs::File::options().write(true).open(&lock).unwrap().set_modified(old).unwrap();
-    // Somebody is at work there.
+    // A process is at work there.
     let mut git = net.life.repo.command("git");
     git.current_dir(&origin).args(["cat-file", "--batch"]).stdin(std::process::Stdio::piped());
     let mut git = git.stdout(std::process::Stdio::null()).spawn().unwrap();
@@ -130,7 +130,7 @@ fn a_lock_in_a_remote_is_named_with_what_removes_it() {
     assert!(lock.exists(), "doctor removes nothing");
 }
 
-/// K43: a lock of ours is no one else's, whoever of us left it.
+/// K43: a lock of ours is no other program's, whichever of our processes left it.
 #[test]
 fn the_lock_of_a_killed_child_is_told_from_others() {
     let rig = Rig::new();
@@ -138,7 +138,7 @@ fn the_lock_of_a_killed_child_is_told_from_others() {
     std::fs::write(&lock, "").unwrap();
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
     std::fs::File::options().write(true).open(&lock).unwrap().set_modified(old).unwrap();
-    found(&rig.doctor(1), "error", "locks", "is held by somebody else");
+    found(&rig.doctor(1), "error", "locks", "is held by another process");
     let note = rig.git_dir().join("aynig/children/note");
     std::fs::create_dir_all(note.parent().unwrap()).unwrap();
     let began = old.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() - 5;
@@ -319,7 +319,7 @@ fn locks_are_told_apart() {
     rig.doctor(0);
     rig.age(&foreign, 1);
     let findings = rig.doctor(1);
-    let finding = found(&findings, "error", "locks", "held by somebody else");
+    let finding = found(&findings, "error", "locks", "held by another process");
     assert!(finding["hint"].as_str().unwrap().ends_with(&format!("rm {}", foreign.display())), "{finding}");
     std::fs::remove_file(&foreign).unwrap();
     std::fs::create_dir_all(rig.git_dir().join("aynig/locks")).unwrap();
@@ -391,7 +391,7 @@ fn a_killed_runners_slot_is_seen() {
     assert!(findings.iter().any(|f| slot(&f)), "{findings:#?}");
 }
 
-/// Between two runs somebody has a worktree and has not said for which.
+/// Between two runs a runner has a worktree and has not said for which.
 #[test]
 fn a_worktree_that_is_held_for_no_run_yet_is_in_use() {
     let rig = Rig::new();
@@ -483,7 +483,7 @@ fn locks_of_gits_own_are_named_with_what_they_keep_from_happening() {
     ] {
         let path = rig.git_dir().join(lock);
         std::fs::write(&path, "").unwrap();
-        // Somebody may be at work right now.
+        // A process may be at work right now.
         assert_eq!(levels(&rig.doctor(0), "warning"), 0, "{lock}");
         rig.age(&path, 1);
         let findings = rig.doctor(0);
@@ -524,7 +524,7 @@ fn a_disk_on_which_no_file_can_be_made_any_more_is_an_error() {
     }
 }
 
-/// What a real history says, and what it says once somebody forged it.
+/// What a real history says, and what it says once an attacker forged it.
 #[test]
 fn the_history_of_a_branch_is_judged() {
     let rig = Rig::new();
@@ -633,7 +633,7 @@ fn a_command_that_can_not_be_started_is_a_warning_with_its_mend() {
     // A branch that asks for one would not get far.
     rig.set("work", "bare");
     found(&rig.doctor(1), "error", "branches", "work: .aynig/command/bare: its first line does not begin");
-    // Started by another program, in another place, what is missing here is nobody's affair.
+    // Started by another program, in another place, what is missing here is no finding.
     rig.git(&["config", "--global", "aynig.exec", "env -C /elsewhere"]);
     let findings = rig.doctor(0);
     assert!(!findings.iter().any(|f| f["text"].as_str().unwrap().contains("is not here")), "{findings:#?}");

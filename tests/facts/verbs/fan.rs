@@ -256,7 +256,7 @@ fn what_is_missing_of_a_fan_is_made_once_more() {
     assert_eq!(life.git(&["for-each-ref", "refs/heads/"]), all);
 }
 
-/// K61: a branch that anybody pushed makes no other branch its attempt by naming it.
+/// K61: a branch that any user pushed makes no other branch its attempt by naming it.
 #[test]
 fn a_forged_fan_has_no_attempts() {
     let life = life();

@@ -165,7 +165,7 @@ fn every_example_of_a_manual_page_does_what_it_is_there_for() {
                 "git aynig shell 1b671a64" => "git aynig shell $(git rev-parse --short=8 job)",
                 // Only a run asks.
                 inside if verb == "ask" && inside.contains("$(git aynig ask") => "true",
-                // Nobody is asked here, and nothing goes without a word.
+                // No user is asked here, and nothing goes without a word.
                 "git aynig uninstall" => "! git aynig uninstall",
                 // A package of its own, whose tests start it; here its arguments are read.
                 other if verb == "serve" || verb == "mcp" => &format!("{other} -h"),

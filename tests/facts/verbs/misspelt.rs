@@ -1,4 +1,4 @@
-//! A state that nothing answers because of a letter, and a trailer that is none: everybody who looks hears it.
+//! A state that nothing answers because of a letter, and a trailer that is none: every user who looks hears it.
 
 use crate::support::flow::{head, repo};
 use crate::support::world::World;
@@ -25,7 +25,7 @@ fn a_misspelt_state_is_asked_about_wherever_somebody_looks() {
     let said = world.aynig(&dir, &["doctor"]);
     assert!(said.out.contains("work: no command answers its state"), "{}", said.out);
     assert!(said.out.contains("git aynig set-state deploy -b work"), "{}", said.out);
-    // States that have a meaning, and those that are far from all others, are nobody's mistake.
+    // States that have a meaning, and those that are far from all others, are no mistake.
     for state in ["done", "waiting", "failed", "review"] {
         let said = world.aynig(&dir, &["set-state", state, "-b", "other"]).expect(0);
         let ticked = world.aynig(&dir, &["tick", "other"]).expect(0);

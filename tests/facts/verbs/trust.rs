@@ -9,7 +9,7 @@ fn a_configuration_that_is_no_file_is_left_alone() {
     let odd = rig.world.home().join("odd");
     rig.world.run("mkfifo", &rig.dir, &[&odd]).expect(0);
     rig.world.set("GIT_CONFIG_GLOBAL", &odd);
-    // A pipe that nobody writes to would be waited for: this one has nothing in it and ends at once.
+    // A pipe that no process writes to would be waited for: this one has nothing in it and ends at once.
     let feed = rig
         .world
         .command("sh", &rig.dir)
@@ -39,7 +39,7 @@ fn a_ref_that_is_not_there_yet_is_said() {
     assert_eq!(said.err, "trusted: commands come from refs/heads/main, whatever another branch holds\n");
 }
 
-/// K33: what is pasted where there is no HOME trusts one branch, not whoever pushes.
+/// K33: what is pasted where there is no HOME trusts one branch, not every pusher.
 #[test]
 fn without_a_home_the_hint_names_one_branch() {
     let mut rig = Rig::untrusted();

@@ -1,4 +1,4 @@
-//! `uninstall`: everything of ours goes, nothing of anybody's does, and work stays unless it is asked for.
+//! `uninstall`: everything of ours goes, nothing of a user's does, and work stays unless it is asked for.
 
 use crate::support::skipped;
 use crate::verbs::rig::Rig;
@@ -74,7 +74,7 @@ fn all_that_is_ours_goes_and_work_and_trust_stay_unless_asked_for() {
     let branches = rig.git(&["for-each-ref", "refs/heads"]);
     let attempt = rig.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/attempts"]);
     assert!(!attempt.is_empty());
-    // Shown first, and nothing is done where nobody says yes.
+    // Shown first, and nothing is done where no user says yes.
     let dry = rig.aynig(&["uninstall", "--dry-run"]).expect(0).out;
     let folder = rig.dir.join(".aynig/logs").display().to_string();
     for line in [
@@ -107,7 +107,7 @@ fn all_that_is_ours_goes_and_work_and_trust_stay_unless_asked_for() {
     assert_eq!(rig.aynig(&["uninstall"]).expect(0).out, "");
 }
 
-/// K14: nobody's run is taken from under it.
+/// K14: no runner's run is taken from under it.
 #[test]
 fn while_a_run_lives_nothing_is_removed() {
     let rig = Rig::new();
@@ -122,7 +122,7 @@ fn while_a_run_lives_nothing_is_removed() {
     assert_eq!(ours(&rig), [""; 0]);
 }
 
-/// K14: while what is ours goes, no run begins; whoever asks for one is told, and may ask again.
+/// K14: while what is ours goes, no run begins; a user who asks for one is told, and may ask again.
 #[test]
 fn while_it_is_at_work_nothing_is_claimed() {
     let rig = Rig::new();
@@ -135,7 +135,7 @@ fn while_it_is_at_work_nothing_is_claimed() {
     assert!(said.err.contains("'git aynig uninstall' is at work"), "{}", said.err);
     assert_eq!(rig.git(&["rev-parse", "work"]), head);
     drop(at_work);
-    // Killed, it leaves the file, and that is in nobody's way.
+    // Killed, it leaves the file, and that is in no command's way.
     rig.aynig(&["tick", "work"]).expect(0);
     rig.aynig(&["uninstall", "--force"]).expect(0);
     assert_eq!(ours(&rig), [""; 0]);

@@ -73,7 +73,7 @@ fn what_will_not_go_on_by_itself_ends_a_wait_for_a_state() {
     assert!(said.out.starts_with("work: stalled ("), "{}", said.out);
     assert!(said.err.contains("exit 3; waits for git aynig retry work"), "{}", said.err);
     rig.aynig(&["wait", "work", "--for", "stalled"]).expect(0);
-    // Somebody may go on with a branch that waits for a person.
+    // A user may go on with a branch that waits for a person.
     rig.set("other", "review");
     rig.aynig(&["wait", "other"]).expect(0);
     rig.aynig(&["wait", "other", "--for", "done", "--timeout", "0"]).expect(75);

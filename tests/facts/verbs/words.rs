@@ -22,7 +22,7 @@ fn state(rig: &Rig, branch: &str) -> String {
     rig.git(&["log", "-1", "--format=%(trailers:key=dwp-state,valueonly)", branch]).trim().to_owned()
 }
 
-/// K36: whoever can push a branch does not write what somebody pastes.
+/// K36: a user who can push a branch does not write what another user pastes.
 #[test]
 fn a_branch_is_one_word_of_a_command_whatever_its_name() {
     let rig = Rig::new();
@@ -144,7 +144,7 @@ fn a_lease_that_lives_on_says_for_how_long() {
     let lives = ["for 150s (", "for 149s (", "for 148s ("].iter().any(|s| said.out.contains(s));
     assert!(lives && said.out.contains("its lease lives on"), "{}", said.out);
     assert_eq!(hints(&said), ["git aynig cancel work"]);
-    // Whoever comes later is told as much.
+    // A runner that comes later is told as much.
     let why = "; its command has ended without an outcome";
     let said = rig.aynig(&["tick", "work"]).expect(3);
     assert!(said.out.contains(&format!("s more{why}\n")), "{}", said.out);
@@ -206,7 +206,7 @@ fn a_lease_that_a_person_took_says_what_the_branch_is_now() {
     }
 }
 
-/// K16, K36: somebody's event in the place of a lease.
+/// K16, K36: a user's event in the place of a lease.
 #[test]
 fn a_lease_that_an_event_took_says_of_which_state() {
     let rig = Rig::new();

@@ -17,8 +17,8 @@ impl World {
         process.at = if of_branch { At::Before } else { At::Moving(0) };
     }
 
-    /// What the head brought and whoever delivered it had no time to take off is taken off first. A remote moves all
-    /// of a delivery or nothing.
+    /// What the head brought and the process that delivered it had no time to take off is taken off first. A remote
+    /// moves all of a delivery or nothing.
     pub(super) fn before(&self, s: &mut State, p: usize) {
         let from = s.processes[p].moves[0].from;
         let event = commits::read(from).event.as_ref().filter(|event| !event.is_working());
@@ -60,7 +60,7 @@ impl World {
         Some((!left).then_some(true))
     }
 
-    /// True where every ref holds what it should. Whoever sends without asking writes over what is there.
+    /// True where every ref holds what it should. A process that sends without asking writes over what is there.
     pub(super) fn holds_as_expected(&self, s: &State, moves: &[Move]) -> bool {
         let forced = |moved: &Move| {
             let made = moved.from == NONE && matches!(moved.of, Ref::Inbox(_));
@@ -123,7 +123,7 @@ impl World {
         }
     }
 
-    /// A process is killed; its locks are taken away by whoever needs them next.
+    /// A process is killed; its locks are taken away by the process that needs them next.
     pub(super) fn kill(&self, s: &mut State, p: usize) -> Option<()> {
         let process = &mut s.processes[p];
         (!matches!(process.at, At::Off | At::Done)).then_some(())?;

@@ -30,7 +30,7 @@ impl World {
                 self.begin_evaluation(s, p, &mut process);
             }
             Role::Collector => self.collect(s, &mut process)?,
-            // Whoever was cut off sends again under the same id, and asks first.
+            // A sender that was cut off sends again under the same id, and asks first.
             Role::Sender(slot) => {
                 let inbox_first = self.keeps(Rule::InboxBeforeHeard);
                 process.at = if inbox_first { At::AsksInbox } else { At::AsksHeard };
@@ -267,7 +267,7 @@ impl World {
     pub(super) fn lost(&self, s: &mut State, p: usize) {
         let mut process = s.processes[p].clone();
         match process.meant {
-            // Somebody took one of the messages away: the run is completed without it.
+            // Another process took one of the messages away: the run is completed without it.
             For::End if s.heads[self.branch(p)] == process.lease => process.at = At::Ended { ok: true },
             For::Judging | For::End => self.begin_evaluation(s, p, &mut process),
             For::Ask | For::Mark => process.at = At::Running,

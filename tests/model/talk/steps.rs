@@ -176,7 +176,7 @@ impl World {
         s.left = super::world::Faults::default();
         for _ in 0..40 {
             let before = s.clone();
-            // Whoever was cut off comes by again, and ticks go on until they find nothing to do.
+            // A process that was cut off comes by again, and ticks go on until they find nothing to do.
             for p in 0..s.processes.len() {
                 for _ in 0..60 {
                     match world.step(&s, Step::Go(p as u8)) {

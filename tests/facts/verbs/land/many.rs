@@ -114,7 +114,7 @@ fn killed_anywhere_and_asked_again_it_lands_once() {
     assert!(points > 2, "{points}");
 }
 
-/// K60, K53: a conflict is told all the same where whoever was to tell it was killed.
+/// K60, K53: a conflict is told all the same where the process that was to tell it was killed.
 #[test]
 fn a_conflict_is_told_by_the_next_verb_where_its_notice_was_killed() {
     let life = life(CHECK, "check: check\n");

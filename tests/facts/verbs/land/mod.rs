@@ -324,7 +324,7 @@ fn where_commands_come_from_a_ref_the_target_has_to_be_named() {
     let said = life.run(&["land", "topic"]).expect(2);
     assert!(said.stderr.contains("'aynig.landOnto' does not name 'main'"), "{said:?}");
     assert!(said.stderr.contains(".landOnto' main"), "{said:?}");
-    // Whoever may push to the branch writes that himself: it moves nothing.
+    // A user who may push to the branch writes that by hand: it moves nothing.
     let main = life.rev("main");
     life.event("topic", "land", "dwp-land-onto: main\n");
     life.tick(&["topic"]).expect(2);

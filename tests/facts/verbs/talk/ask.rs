@@ -76,7 +76,7 @@ fn of_many_who_answer_at_once_one_wins() {
     life.run(&["answer", &id, "no"]).expect(3);
 }
 
-/// K49a: what was not offered, what was not looked at, and whom nobody asks.
+/// K49a: what was not offered, what was not looked at, and what no run asks.
 #[test]
 fn an_answer_that_does_not_fit_is_refused() {
     let life = asking();
@@ -112,7 +112,7 @@ fn a_look_at_an_older_question_answers_no_new_one() {
     life.run(&["answer", &second, "yes", "--seen", &older]).expect(2);
     life.run(&["answer", &second, "yes", "--seen", &format!("refs/aynig/asked/{second}")]).expect(0);
     tick.done().expect(0);
-    // The other one was its run's, which is over: nobody waits for it.
+    // The other one was its run's, which is over: no process waits for it.
     let said = life.run(&["approve", &first]).expect(128).stderr;
     assert!(said.contains("no branch waits for an answer"), "{said}");
     life.run(&["answer", "work", "yes"]).expect(128);
@@ -181,7 +181,7 @@ fn a_wait_that_ends_without_an_answer_takes_its_question_along() {
     life.run(&["cancel", "work"]).expect(0);
     tick.done().expect(3);
     assert_eq!(life.said_in("asked"), Vec::<String>::new());
-    // Outside of a run there is nobody who could wait.
+    // Outside of a run there is no command that could wait.
     life.run(&["ask", "Really?", "--wait"]).expect(128);
     life.run(&["ask", "Really?"]).expect(128);
 }
@@ -225,7 +225,7 @@ fn a_run_that_waits_for_an_answer_gives_its_job_back() {
     eventually("it waits", || asking.join("asking").exists().then_some(()));
     let waiting = life.run(&["status", "--waiting"]).expect(0).stdout;
     assert!(waiting.contains("; it asks 'Deploy?': git aynig answer work yes|no (for "), "{waiting}");
-    // Whoever looks at what runs is told too, and programs what people are.
+    // A user who looks at what runs is told too, and programs what people are.
     let running = life.run(&["status", "work"]).expect(0).stdout;
     assert!(running.contains("; it asks 'Deploy?': git aynig answer work yes|no"), "{running}");
     let object = &life.run(&["status", "--waiting", "--json"]).expect(0).objects("aynig.status/1")[0];
@@ -266,7 +266,7 @@ fn a_signal_ends_a_wait_cleanly() {
     assert_eq!((life.said("choice").trim(), life.said_in("asked").contains(&id)), ("143", false));
 }
 
-/// K35, K49a: where signatures are asked for nobody's yes is put under other words than those that were signed.
+/// K35, K49a: where signatures are asked for no user's yes is put under other words than those that were signed.
 #[test]
 fn a_question_that_is_not_signed_is_not_answered_where_a_signature_is_asked_for() {
     let life = asking();

@@ -48,7 +48,8 @@ fn a_pause_says_whom_it_holds_and_is_its_makers() {
     assert!(said.ends_with("\nhint: git aynig status\n"), "{said}");
 }
 
-/// K50, K55: `status` lists what is paused, by whom, since when and why, with the command that takes it back, whoever asks.
+/// K50, K55: `status` lists what is paused, by whom, since when and why, with the command that takes it back,
+/// whichever user asks.
 #[test]
 fn status_lists_the_pauses_that_stand() {
     let life = Life::new(&[("quick", DONE)]);
@@ -224,7 +225,7 @@ fn a_pause_ref_that_cannot_be_read_holds_and_is_named() {
     assert_eq!(life.state("work"), "done");
 }
 
-/// A commit of `main`'s tree with this message, as whoever pushes would make it.
+/// A commit of `main`'s tree with this message, as a pusher would make it.
 fn pushed(life: &Life, name: &str, message: &str) {
     let commit = life.git(&["commit-tree", "-m", message, "main^{tree}"]);
     life.git(&["update-ref", name, commit.trim()]);

@@ -171,7 +171,7 @@ fn an_inbox_is_one_branchs_and_shows_what_it_cannot_read() {
     send("work2", 1, "message");
     send("work", 3, "message");
     let first = send("work", 2, "zeta");
-    // Deeper names are other branches'; others are nobody's; a text that steers a terminal is escaped.
+    // Deeper names are other branches'; others are no branch's; a text that steers a terminal is escaped.
     let id = "01890000-0000-7000-8000-000000000009";
     for name in [format!("work/deeper/message/{id}"), "work/message/nothing".into(), "work/Message/x".into()]
     {
