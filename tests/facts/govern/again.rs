@@ -244,6 +244,28 @@ fn rules_of_an_older_version_are_added_to() {
     }
 }
 
+/// G15: paths in rules of the project's may be in any encoding, and are written back as they were.
+#[test]
+fn rules_that_are_no_text_are_kept_as_they_are() {
+    let life = short();
+    completed(&life, "work");
+    life.git(&["checkout", "-q", "work"]);
+    let odd = b"d\xffr/* text\n";
+    for (file, before) in [
+        (".agentxchain/.gitattributes", "*.jsonl merge=union\n"),
+        (".gitattributes", "/TALK.md merge=union -text\n"),
+    ] {
+        std::fs::write(life.path(file), [&odd[..], before.as_bytes()].concat()).unwrap();
+        life.git(&["commit", "-qam", "odd\n\ndwp-state: done"]);
+        life.git(&["checkout", "-q", "main"]);
+        completed(&life, "work");
+        life.git(&["checkout", "-q", "work"]);
+        let now = std::fs::read(life.path(file)).unwrap();
+        assert!(now.windows(odd.len()).any(|part| part == odd), "{}", String::from_utf8_lossy(&now));
+        assert!(now != [&odd[..], before.as_bytes()].concat(), "{file}");
+    }
+}
+
 /// G15: a run that another tool left as failed is over too: another begins after it, and `status` says so.
 #[test]
 fn a_run_begins_where_another_tool_left_a_failed_one() {
