@@ -17,6 +17,7 @@ use super::run::RunEnd;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::complete::complete;
 use crate::protocol::decide::{Decision, Idle, decide};
+use crate::protocol::id::ObjectId;
 use crate::protocol::landing::Request;
 use crate::protocol::name::StateName;
 use crate::protocol::resemble::missed_state;
@@ -39,6 +40,21 @@ enum Step<T> {
     End(Box<Verdict>),
 }
 
+/// The heads that an evaluation has judged.
+#[derive(Default)]
+struct Heads {
+    last: Option<ObjectId>,
+    again: usize,
+}
+
+impl Heads {
+    /// Notes the head that is judged next; true where it was judged so often that the tick comes no further.
+    fn stand_still(&mut self, head: ObjectId) -> bool {
+        self.again = if self.last.replace(head) == Some(head) { self.again + 1 } else { 0 };
+        self.again > SAME_HEAD_MAX
+    }
+}
+
 fn end<T>(verdict: Verdict) -> Result<Step<T>, RunnerError> {
     Ok(Step::End(Box::new(verdict)))
 }
@@ -57,9 +73,7 @@ impl Runner<'_> {
         if !self.may_tick(branch) {
             return Ok(Verdict::Refused(Refusal::Branch(config::key_of(self.repo.site.dir(), "branches"))));
         }
-        let mut judged = None;
-        let mut again = 0;
-        let mut in_the_way = Vec::new();
+        let (mut heads, mut in_the_way) = (Heads::default(), Vec::new());
         loop {
             if self.interrupt.signal().is_some() {
                 return Ok(Verdict::Skipped(Skip::Interrupted));
@@ -67,8 +81,7 @@ impl Runner<'_> {
             report.head = None;
             let Some(tip) = self.read_head(branch)? else { return Ok(Verdict::Skipped(Skip::Missing)) };
             report.head = Some(tip.id());
-            again = if judged.replace(tip.id()) == Some(tip.id()) { again + 1 } else { 0 };
-            if again > SAME_HEAD_MAX {
+            if heads.stand_still(tip.id()) {
                 return Ok(Verdict::LostRace);
             }
             if let Some(remote) = self.source_of(&tip) {
@@ -77,49 +90,62 @@ impl Runner<'_> {
                     runner.evaluate(branch, dry, report)
                 });
             }
-            // Work of a flow had been cut off: its trigger was written once more, and is the head now.
-            if !dry && self.route_again(branch, &tip)? {
-                continue;
-            }
-            let command = self.resolve(&tip)?;
-            let around = Around::one_without(&in_the_way);
-            let known = self.known(branch, &tip, matches!(command, Resolved::Found(_)), &around)?;
-            if !dry {
-                self.note_look(branch, &known.inbox);
-            }
-            match (self.decide(branch, &tip, &command, &known)?, command) {
-                (_, Resolved::Refused(refusal)) => return Ok(Verdict::Refused(refusal)),
-                (_, _) if !dry && !known.inbox.over.is_empty() => {
-                    if let Err(error) = self.take_off(&known.inbox.over) {
-                        in_the_way.extend(self.leave(&known.inbox, error, report)?);
-                    }
-                }
-                (Decision::Nothing(idle), command) => {
-                    report.notes.extend(known.passed_over());
-                    return self.idle(&tip, idle, command, report);
-                }
-                (Decision::Deliver { state, take }, _) => {
-                    match self.deliver(branch, &tip, (state, take), &known.inbox.refs, dry, report) {
-                        Ok(Some(verdict)) => return Ok(verdict),
-                        Ok(None) => {}
-                        Err(error) => in_the_way.extend(self.leave(&known.inbox, error, report)?),
-                    }
-                }
-                (Decision::Leased { until, observed }, _) => {
-                    return Ok(self.leased(&tip, until, observed, &Occupants::default(), report));
-                }
-                (Decision::Expired { .. }, _) if dry => return Ok(Verdict::WouldRecover),
-                (Decision::Expired { since, .. }, _) => self.recover(branch, &tip, since, report)?,
-                (Decision::Dispatch { state }, Resolved::Found(command)) => {
-                    match self.dispatch(branch, tip, state, command, dry, report)? {
-                        Step::Done(ran) => return Ok(Verdict::Ran(ran)),
-                        Step::JudgeAgain => {}
-                        Step::End(verdict) => return Ok(*verdict),
-                    }
-                }
-                (Decision::Dispatch { state }, _) => return Ok(Verdict::Idle(Idle::NoCommand { state })),
+            match self.answer(branch, tip, dry, &mut in_the_way, report)? {
+                Step::Done(ran) => return Ok(Verdict::Ran(ran)),
+                Step::JudgeAgain => {}
+                Step::End(verdict) => return Ok(*verdict),
             }
         }
+    }
+
+    /// Does what a head asks for.
+    fn answer(
+        &self,
+        branch: &RefName,
+        tip: Tip,
+        dry: bool,
+        in_the_way: &mut Vec<(RefName, RefName)>,
+        report: &mut Report,
+    ) -> Result<Step<Ran>, RunnerError> {
+        // Work of a flow had been cut off: its trigger was written once more, and is the head now.
+        if !dry && self.route_again(branch, &tip)? {
+            return Ok(Step::JudgeAgain);
+        }
+        let command = self.resolve(&tip)?;
+        let around = Around::one_without(in_the_way);
+        let known = self.known(branch, &tip, matches!(command, Resolved::Found(_)), &around)?;
+        if !dry {
+            self.note_look(branch, &known.inbox);
+        }
+        match (self.decide(branch, &tip, &command, &known)?, command) {
+            (_, Resolved::Refused(refusal)) => return end(Verdict::Refused(refusal)),
+            (_, _) if !dry && !known.inbox.over.is_empty() => {
+                if let Err(error) = self.take_off(&known.inbox.over) {
+                    in_the_way.extend(self.leave(&known.inbox, error, report)?);
+                }
+            }
+            (Decision::Nothing(idle), command) => {
+                report.notes.extend(known.passed_over());
+                return end(self.idle(&tip, idle, command, report)?);
+            }
+            (Decision::Deliver { state, take }, _) => {
+                match self.deliver(branch, &tip, (state, take), &known.inbox.refs, dry, report) {
+                    Ok(Some(verdict)) => return end(verdict),
+                    Ok(None) => {}
+                    Err(error) => in_the_way.extend(self.leave(&known.inbox, error, report)?),
+                }
+            }
+            (Decision::Leased { until, observed }, _) => {
+                return end(self.leased(&tip, until, observed, &Occupants::default(), report));
+            }
+            (Decision::Expired { .. }, _) if dry => return end(Verdict::WouldRecover),
+            (Decision::Expired { since, .. }, _) => self.recover(branch, &tip, since, report)?,
+            (Decision::Dispatch { state }, Resolved::Found(command)) => {
+                return self.dispatch(branch, tip, state, command, dry, report);
+            }
+            (Decision::Dispatch { state }, _) => return end(Verdict::Idle(Idle::NoCommand { state })),
+        }
+        Ok(Step::JudgeAgain)
     }
 
     /// Notes the messages that stay where they are because another ref is in the way of their new place, and
