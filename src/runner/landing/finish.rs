@@ -60,13 +60,15 @@ impl ActiveRun<'_> {
             (completion, _) => return Ok(Some(completion)),
         };
         ended.end_guardian()?;
-        match self.landed(&candidate, next, head) {
+        self.landed = None;
+        match self.judged(&candidate, next, head) {
             Err(error) if self.is_worth_a_round(&error) => Ok(None),
             landed => landed.map(Some),
         }
     }
 
-    fn landed(
+    /// Moves the target where the candidate may land, and says what the run then comes to.
+    fn judged(
         &mut self,
         candidate: &Candidate,
         next: Declaration,
