@@ -278,7 +278,8 @@ pub fn writable(state: &State, place: &Place) -> Result<(), Failed> {
     match policy.trusted {
         true => Ok(()),
         false => {
-            Err(Failed::refused("not trusted: it was never said which commands may run here").hint(policy.hint))
+            Err(Failed::refused("not trusted: it was never said which commands may run here")
+                .hint(policy.hint))
         }
     }
 }

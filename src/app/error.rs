@@ -171,22 +171,13 @@ pub enum Misuse {
     Lease,
     /// A name of a role that no command can have.
     #[error("role '{}' is not usable: {why}", escape(role.as_bytes()))]
-    Role {
-        role: String,
-        why: String,
-    },
+    Role { role: String, why: String },
     /// A state that can't be written.
     #[error("state '{}' is not usable: {why}", escape(state.as_bytes()))]
-    State {
-        state: String,
-        why: String,
-    },
+    State { state: String, why: String },
     /// A kind of message whose name is not valid.
     #[error("kind '{}' is not usable: {why}", escape(kind.as_bytes()))]
-    Kind {
-        kind: String,
-        why: String,
-    },
+    Kind { kind: String, why: String },
     /// A message's id that is not valid.
     #[error("'{}' is not usable: {why}", escape(id.as_bytes()))]
     Id {

@@ -158,8 +158,7 @@ fn one(
 ) -> Result<Compared, AppError> {
     let remote = runner.settings.remote.clone();
     let stalled = tip.event.as_ref().is_some_and(|event| event.text(STALLED_RUN).is_some());
-    let found = stalled
-        .then(|| diff::find(session, Some(OsStr::from_bytes(branch.short())), remote));
+    let found = stalled.then(|| diff::find(session, Some(OsStr::from_bytes(branch.short())), remote));
     let work = match found.transpose() {
         Ok(found) => found.and_then(|found| found.work).unwrap_or(tip.id()),
         Err(AppError::Past(

@@ -4,7 +4,7 @@ use super::fixture::Fixture;
 use super::ledger::{self, NoDecision};
 use super::{Actual, NoVerdict, events};
 use crate::governed::json;
-use crate::governed::outcome::{Bench, CATEGORIES, Fault, Validation, validate_text};
+use crate::governed::outcome::{ValidationInput, CATEGORIES, Fault, Validation, validate_text};
 use crate::governed::{AcceptOptions, GovernedError, Refusal, Stage, accept_turn, lines};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub(super) fn validate(fixture: &Fixture) -> Actual {
     let named = named.as_ref().and_then(|result| result.get("turn_id")?.as_str());
     let turns = state.active_turns();
     let turn = turns.iter().find(|turn| Some(turn.id()) == named).or(turns.first());
-    let bench = Bench { state: &state, config: &fixture.config, turn };
+    let bench = ValidationInput { state: &state, config: &fixture.config, turn };
     Ok(shown(&validate_text(staged.as_deref(), bench)))
 }
 

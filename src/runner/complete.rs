@@ -8,12 +8,12 @@
 //! that is not on its branch).
 
 use super::active_run::ActiveRun;
-use super::named::left_out_ref;
 use super::inbox::Found;
 use super::move_branch::{Moved, blocked_notes};
+use super::named::left_out_ref;
 use super::report::{Note, Outcome, Ran};
-use super::run_events::usage_trailers;
 use super::run::Ended;
+use super::run_events::usage_trailers;
 use super::{RunnerError, Tip};
 use crate::protocol::complete::{Completion, Exit, HeadIs, Kept, Stall, kept_of_fenced};
 use crate::protocol::declaration::{Declaration, Rest};

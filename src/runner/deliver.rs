@@ -121,8 +121,12 @@ impl Runner<'_> {
             // Git finds the base of this merge through that commit; nothing else names it.
             let message = self.render(&Message::new("aynig: interim merge", "", Vec::new()))?;
             let (parents, signature) = (vec![interim.id, last], self.signature());
-            interim.id =
-                self.scratch()?.write_commit(&NewCommit { tree: interim.tree, parents, signature, message })?;
+            interim.id = self.scratch()?.write_commit(&NewCommit {
+                tree: interim.tree,
+                parents,
+                signature,
+                message,
+            })?;
         }
         let tree = match self.repo.git.join_commits(interim.id, work, self.merge_patience())? {
             Joined::Tree(tree) => tree,

@@ -5,9 +5,9 @@
 //! alone. With `dry` nothing is changed. Implements K14, K16, K26, K43, K44 (how these end).
 
 use super::attempt::run_of;
+use super::named::run_ref;
 use super::report::{Note, Report};
 use super::settings::CommandsFrom;
-use super::named::run_ref;
 use super::slot::unreadable_note;
 use super::{Runner, RunnerError, Tip, io, logs};
 use crate::protocol::event::Event;

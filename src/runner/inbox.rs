@@ -283,11 +283,7 @@ impl Runner<'_> {
     }
 
     /// Reads a waiting message.
-    pub(in crate::runner) fn letter(
-        &self,
-        branch: &RefName,
-        found: &Found,
-    ) -> Result<Read, RunnerError> {
+    pub(in crate::runner) fn letter(&self, branch: &RefName, found: &Found) -> Result<Read, RunnerError> {
         let not = |why: &dyn ToString| Ok(Read::Undeliverable(why.to_string()));
         let commit = match self.store.read_commit(found.commit) {
             Ok(commit) => commit,

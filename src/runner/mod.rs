@@ -201,9 +201,7 @@ pub enum RunnerError {
     },
     /// `git aynig uninstall` is removing what git-aynig keeps in this repository: nothing was claimed.
     #[error("cannot take a worktree for '{branch}': 'git aynig uninstall' is at work")]
-    Closed {
-        branch: RefName,
-    },
+    Closed { branch: RefName },
     /// It stayed unknown whether a compare-and-swap succeeded.
     #[error("cannot tell whether '{branch}' was moved: {cause}")]
     Unknown {

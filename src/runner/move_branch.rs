@@ -130,12 +130,7 @@ impl Runner<'_> {
 
     /// Brings an outcome into every working tree that has the branch checked out, before the branch moves; or
     /// into none of them.
-    fn bring(
-        &self,
-        branch: &RefName,
-        old: ObjectId,
-        new: ObjectId,
-    ) -> Result<Brought, RunnerError> {
+    fn bring(&self, branch: &RefName, old: ObjectId, new: ObjectId) -> Result<Brought, RunnerError> {
         let here = |w: &Worktree| w.branch.as_ref() == Some(branch);
         let at: Vec<Worktree> = worktrees::list(self.repo)?.into_iter().filter(here).collect();
         let (mut fitted, mut noted) = (Vec::new(), Vec::new());

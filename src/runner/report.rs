@@ -245,10 +245,7 @@ pub struct Ran {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The declared state's commit.
-    Advanced {
-        state: StateName,
-        commit: ObjectId,
-    },
+    Advanced { state: StateName, commit: ObjectId },
     /// The lease lives on.
     KeptLease {
         /// The fresh lease.
@@ -266,15 +263,9 @@ pub enum Outcome {
         failed: bool,
     },
     /// The command wrote the outcome itself.
-    Own {
-        commit: ObjectId,
-        state: Option<StateName>,
-    },
+    Own { commit: ObjectId, state: Option<StateName> },
     /// A `stalled` commit.
-    Stalled {
-        why: Stall,
-        commit: ObjectId,
-    },
+    Stalled { why: Stall, commit: ObjectId },
     /// Nothing was written: the lease was lost.
     Fenced {
         /// What the branch is now, where that could be read.

@@ -11,9 +11,7 @@ use super::settings::Sandbox;
 use super::{Progress, RunnerError};
 use crate::protocol::complete::{Exit, HeadIs};
 use crate::protocol::declaration::{LINE_MAX, LINE_PREFIX};
-use crate::protocol::holding::{
-    AfterLook, Duty, LeaseDeadlines, NEVER, RENEW_AGAIN, after_look,
-};
+use crate::protocol::holding::{AfterLook, Duty, LeaseDeadlines, NEVER, RENEW_AGAIN, after_look};
 use crate::protocol::text::with_causes;
 use crate::store::command_copy;
 use crate::store::command_tree::FOLDER;

@@ -4,9 +4,9 @@
 //! branches cost little more than their commits. This works where nothing is trusted, too: then the branch's
 //! own tree says whether there would be a command. Implements K6, K7, K9, K13, K26, K48a (as seen).
 
-use super::named::attempt_ref;
 use super::known::Around;
 use super::lookups::Lookups;
+use super::named::attempt_ref;
 use super::report::Note;
 use super::settings::CommandsFrom;
 use super::slot::{Abandoned, Occupants};

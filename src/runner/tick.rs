@@ -12,8 +12,8 @@ use super::known::{Around, Known};
 use super::lease::Claimed;
 use super::report::{Note, Ran, Refusal, Report, Skip, Verdict};
 use super::resolve::Resolved;
-use super::slot::Occupants;
 use super::run::RunEnd;
+use super::slot::Occupants;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::complete::complete;
 use crate::protocol::decide::{Decision, Idle, decide};
@@ -90,7 +90,7 @@ impl Runner<'_> {
                     runner.evaluate(branch, dry, report)
                 });
             }
-            match self.answer(branch, tip, dry, &mut in_the_way, report)? {
+            match self.act_on(branch, tip, dry, &mut in_the_way, report)? {
                 Step::Done(ran) => return Ok(Verdict::Ran(ran)),
                 Step::JudgeAgain => {}
                 Step::End(verdict) => return Ok(*verdict),
@@ -99,7 +99,7 @@ impl Runner<'_> {
     }
 
     /// Does what a head asks for.
-    fn answer(
+    fn act_on(
         &self,
         branch: &RefName,
         tip: Tip,

@@ -6,7 +6,9 @@
 
 use crate::protocol::flow::Claim;
 use crate::protocol::id::ObjectId;
-use crate::store::backends::gix_store::{Backend, GixStore, Options, backend_for, git_store, keep_delta_bases};
+use crate::store::backends::gix_store::{
+    Backend, GixStore, Options, backend_for, git_store, keep_delta_bases,
+};
 use crate::store::config::protected::{DOT_GIT_MAX, Site, standing_in};
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::Git;
@@ -367,8 +369,7 @@ impl Repository {
     /// True where the working tree that this process is in may have configuration of its own.
     pub(super) fn has_own_settings(&self) -> bool {
         let said = self.as_opened().config_snapshot().boolean("extensions.worktreeConfig");
-        said.unwrap_or(false)
-            && self.git_dir.join("config.worktree").symlink_metadata().is_ok()
+        said.unwrap_or(false) && self.git_dir.join("config.worktree").symlink_metadata().is_ok()
     }
 
     /// Returns a name for this repository, made from its path, that is the same in every process.

@@ -59,13 +59,9 @@ pub enum Facts {
         escalated: bool,
     },
     /// A phase began.
-    PhaseApproved {
-        transition: PendingTransition,
-    },
+    PhaseApproved { transition: PendingTransition },
     /// The run ended.
-    CompletionApproved {
-        completion: PendingCompletion,
-    },
+    CompletionApproved { completion: PendingCompletion },
 }
 
 impl Done {

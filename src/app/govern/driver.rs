@@ -7,8 +7,7 @@
 use super::worker::{Ended, Guarded, Worker, alone};
 use super::{GovernError, hooks};
 use crate::governed::{
-    Config, HookStop, Left, Root, State, TimeLeft, Turn, left, make_staging, read_prompt,
-    too_long,
+    Config, HookStop, Left, Root, State, TimeLeft, Turn, left, make_staging, read_prompt, too_long,
 };
 use crate::supervisor::Ending;
 use std::ffi::OsString;

@@ -45,10 +45,7 @@ pub enum GovernError {
     NoRun(RefName),
     /// A role that no command can have.
     #[error("role '{role}' can't be a command's name: {why}")]
-    BadRole {
-        role: String,
-        why: BadName,
-    },
+    BadRole { role: String, why: BadName },
     /// No command answers the turns of some roles.
     #[error("'{}', where commands are taken from, has none for {}", escape(from.short()), states(missing))]
     Unanswered {
@@ -64,10 +61,7 @@ pub enum GovernError {
     Unnamed(BadName),
     /// The role's runtime is one whose worker is ours to start, but it names no command.
     #[error("runtime '{runtime}' of role '{role}' has no command")]
-    NoWorker {
-        runtime: String,
-        role: String,
-    },
+    NoWorker { runtime: String, role: String },
     /// Another turn is active in a plain folder.
     #[error(
         "cannot run a worker for '{role}' beside turn '{turn}' of '{of}': it could not be told whose change is whose in a \

@@ -42,9 +42,7 @@ fn look(global: &Global, args: &Look) -> Result<i32, Failure> {
 fn held(seen: &Seen, place: &str) -> Option<String> {
     match (&seen.head, &seen.branch) {
         (Head::AsTheRun | Head::Waiting, _) | (_, None) => None,
-        (Head::Stateless, _) => {
-            Some(format!("none: the branch has no state; git aynig govern start{place}"))
-        }
+        (Head::Stateless, _) => Some(format!("none: the branch has no state; git aynig govern start{place}")),
         (Head::Elsewhere(name), Some(_)) => {
             let next = seen.next().state().map(|state| state.as_str().to_owned()).unwrap_or_default();
             Some(format!(

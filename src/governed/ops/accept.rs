@@ -18,7 +18,7 @@ use super::super::ledger::{Conflicted, Line};
 use super::super::next::{self, Acceptance, Event, Refusal, Verb, admit, next_state};
 use super::super::notify::Owed;
 use super::super::observe::{self, Changes, WorkspaceSnapshot};
-use super::super::outcome::{ValidationInput, Stage, TurnResult, Validation, is_product, validate_text};
+use super::super::outcome::{Stage, TurnResult, Validation, ValidationInput, is_product, validate_text};
 use super::super::records::HistoryEntry;
 use super::super::root::Root;
 use super::super::staging::too_long;

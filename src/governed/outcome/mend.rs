@@ -2,7 +2,7 @@
 //! meant.
 
 use super::super::json;
-use super::{ValidationInput, Object};
+use super::{Object, ValidationInput};
 use serde_json::{Value, json};
 
 pub(super) fn mend(result: &mut Object, input: ValidationInput<'_>, warnings: &mut Vec<String>) {

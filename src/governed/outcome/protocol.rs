@@ -3,7 +3,7 @@
 use super::super::config::Authority;
 use super::super::config::model::Route;
 use super::super::json;
-use super::{ValidationInput, Fault, TurnResult, Wrongs, wrong};
+use super::{Fault, TurnResult, ValidationInput, Wrongs, wrong};
 use serde_json::Value;
 
 /// The most delegations of one turn.
@@ -64,7 +64,13 @@ fn transition_to(target: &str, phase: &str, input: ValidationInput<'_>) -> Optio
     }
 }
 
-fn delegations(result: &TurnResult, input: ValidationInput<'_>, role: &str, completion: bool, wrongs: &mut Wrongs) {
+fn delegations(
+    result: &TurnResult,
+    input: ValidationInput<'_>,
+    role: &str,
+    completion: bool,
+    wrongs: &mut Wrongs,
+) {
     let all = result.delegations();
     if all.is_empty() {
         return;

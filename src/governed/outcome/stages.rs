@@ -2,7 +2,7 @@
 
 use super::super::config::Authority;
 use super::super::json;
-use super::{ValidationInput, Fault, Object, TurnResult, Wrongs, paths, wrong};
+use super::{Fault, Object, TurnResult, ValidationInput, Wrongs, paths, wrong};
 use serde_json::Value;
 
 /// Checks run, turn, role and runtime, each where the state says what it must be.

@@ -10,8 +10,6 @@ pub(crate) mod land;
 mod retry;
 mod written;
 
-use written::{moved_notes, working, written};
-pub(crate) use written::Written;
 use super::is_written;
 use super::report::{Note, Refusal};
 use super::{Runner, RunnerError, Tip};
@@ -25,6 +23,8 @@ use crate::protocol::name::{STALLED, StateName};
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::transition::{self, Run};
 use crate::store::{Expected, RefName, StoreError, swap};
+pub(crate) use written::Written;
+use written::{moved_notes, working, written};
 
 /// The run that this process belongs to, as the environment says.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! What the verbs that change a branch have in common: the lease that they are inside of, and what they report.
 
-use super::{ChangeError, Inside};
 use super::super::move_branch::{Moved, blocked_notes};
 use super::super::report::Note;
 use super::super::{Runner, RunnerError, Tip};
+use super::{ChangeError, Inside};
 use crate::protocol::event::{Event, RUNNER_ID};
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;

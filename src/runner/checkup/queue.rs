@@ -37,10 +37,12 @@ impl Runner<'_> {
             found.push(match free {
                 0 => Finding::new(Fine, "pending", format!("{waits}: {}", self.who_has_them(size)?)),
                 _ if age < FORGOTTEN => Finding::new(Fine, "pending", format!("{waits}: one is free now")),
-                _ => {
-                    Finding::new(Warning, "pending", format!("{waits}: one is free, and no runner takes it on"))
-                        .mend(tick)
-                }
+                _ => Finding::new(
+                    Warning,
+                    "pending",
+                    format!("{waits}: one is free, and no runner takes it on"),
+                )
+                .mend(tick),
             });
         }
         Ok(())

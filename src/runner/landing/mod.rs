@@ -98,7 +98,9 @@ impl Runner<'_> {
     /// Finds where a request is answered: the target, and the state that checks there. The target's commands
     /// stand for those of the candidate, which does not exist yet.
     pub(super) fn answered_by(&self, tip: &Tip) -> Result<AnsweredBy, StoreError> {
-        let Some(request) = tip.event.as_ref().and_then(Request::of) else { return Ok(AnsweredBy::NoRequest) };
+        let Some(request) = tip.event.as_ref().and_then(Request::of) else {
+            return Ok(AnsweredBy::NoRequest);
+        };
         let target = self.target(&RefName::branch(&request.onto))?;
         let found = target.and_then(|target| Some((target.usable()?.check.clone(), target.tip)));
         Ok(found.map_or(AnsweredBy::NoRules, |(check, tip)| AnsweredBy::Check(Box::new(tip), check)))

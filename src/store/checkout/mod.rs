@@ -16,11 +16,11 @@ pub(crate) mod sparse;
 pub(crate) mod workspace;
 pub(crate) mod worktrees;
 
-use half_done::Undone;
 use crate::protocol::id::ObjectId;
 use crate::protocol::obstacle::Obstacle;
 use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, io_error};
+use half_done::Undone;
 use index_lock::{Copy, IndexLock};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};

@@ -313,7 +313,8 @@ pub fn sweep_stale_locks(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> 
                 }
             };
             // The second link may also be the ref itself: then only the owner_file is left to remove.
-            for lock in locks.iter().filter(|lock| identity(lock).is_some_and(|i| Some(i) == identity(&owner_file)))
+            for lock in
+                locks.iter().filter(|lock| identity(lock).is_some_and(|i| Some(i) == identity(&owner_file)))
             {
                 remove(lock)?;
                 removed.push(lock.clone());
@@ -341,7 +342,8 @@ pub struct FoundLock {
 /// configuration.
 pub fn list_locks(common_dir: &Path) -> Result<Vec<FoundLock>, StoreError> {
     let owner_files = owner_files(common_dir)?;
-    let ours: Vec<_> = owner_files.iter().filter_map(|owner_file| Some((identity(owner_file)?, owner_file))).collect();
+    let ours: Vec<_> =
+        owner_files.iter().filter_map(|owner_file| Some((identity(owner_file)?, owner_file))).collect();
     let mut paths = lock_files(common_dir)?;
     // Of the locks of indexes and of the configuration only ours are listed: Git's own are checked elsewhere.
     let others = other_locks(common_dir).into_iter();

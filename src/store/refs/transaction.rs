@@ -12,7 +12,7 @@
 //! that they do not stand in the way of another ref's name. Implements K42, K43, K44, K11 (the attempt).
 
 use super::files::{FilesRefs, remove_empty_dirs};
-use super::locks::{RefLock, OwnerFile};
+use super::locks::{OwnerFile, RefLock};
 use super::reading::{Packed, RefValue, path_of, read_loose};
 use super::reflog;
 use crate::protocol::id::ObjectId;
@@ -75,7 +75,8 @@ impl FilesRefs {
         let named = changes.iter().zip(&owner_files).filter(|(change, _)| change.new.is_some());
         let mut named: Vec<&OwnerFile> = named.map(|(_, owner_file)| owner_file).collect();
         if let Some(last) = named.pop() {
-            self.unsynced.add(named.iter().map(|owner_file| owner_file.path().to_owned()).filter(|_| self.durable()));
+            self.unsynced
+                .add(named.iter().map(|owner_file| owner_file.path().to_owned()).filter(|_| self.durable()));
             last.sync_with_what_waits(self)?;
         }
         let mut locks = Vec::with_capacity(changes.len());
