@@ -4,7 +4,7 @@ use super::fixture::Fixture;
 use super::ledger::{self, NoDecision};
 use super::{Actual, NoVerdict, events};
 use crate::governed::json;
-use crate::governed::outcome::{ValidationInput, CATEGORIES, Fault, Validation, validate_text};
+use crate::governed::outcome::{CATEGORIES, Fault, Validation, ValidationInput, validate_text};
 use crate::governed::{AcceptOptions, GovernedError, Refusal, Stage, accept_turn, lines};
 use serde_json::{Value, json};
 
