@@ -109,7 +109,7 @@ impl Runner<'_> {
                 None => Merge::Text,
                 Some(work) => self.merge_work(&mut interim, work)?,
             };
-            delivered.taken.push(Taken { letter, commit: found.commit, merge });
+            delivered.taken.push(Taken { letter: *letter, commit: found.commit, merge });
         }
         delivered.tree = interim.tree;
         Ok(Some(delivered))

@@ -142,7 +142,7 @@ fn waiting_for(branch: &RefName, refs: Vec<(RefName, ObjectId)>) -> Vec<Found> {
 /// What a waiting message is.
 pub(in crate::runner) enum Read {
     /// One that can be delivered.
-    Letter(Letter),
+    Letter(Box<Letter>),
     /// One that is not delivered, for this reason.
     Undeliverable(String),
 }
@@ -244,7 +244,7 @@ impl Runner<'_> {
             return Ok(None);
         }
         match self.letter(branch, &found)? {
-            Read::Letter(letter) => Ok(Some((found, letter))),
+            Read::Letter(letter) => Ok(Some((found, *letter))),
             Read::Undeliverable(why) => {
                 inbox.pass_over_read(found, why);
                 Ok(None)
@@ -311,7 +311,7 @@ impl Runner<'_> {
         if !self.is_vouched(branch, found.commit, &message)? || !letter.attached.map_or(Ok(true), brings)? {
             return not(&"it is not signed for this branch, with all that it brings");
         }
-        Ok(Read::Letter(letter))
+        Ok(Read::Letter(Box::new(letter)))
     }
 
     /// Returns the other branch that the message under `heard` says that it was sent to; `None` where it says
