@@ -238,7 +238,7 @@ fn an_outcome_that_the_remote_never_got_is_kept_and_landed_by_retry() {
     for verb in ["status", "tick"] {
         let done = a.run(&[verb, "--remote", "origin", "work"]);
         let said = done.stdout + &done.stderr;
-        let words = ["its outcome is kept here", "git aynig retry --remote origin work"];
+        let words = ["what it had done is kept here", "git aynig retry --remote origin work"];
         assert!(words.iter().all(|words| said.contains(words)) && !said.contains("cancel"), "{verb}: {said}");
     }
     // With the lease over, any machine recovers it; the machine that has the outcome lands it.

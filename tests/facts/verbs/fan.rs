@@ -69,25 +69,27 @@ fn attempts_are_compared_side_by_side() {
     life.run(&["compare", "main", "gone"]).expect(128);
 }
 
-/// K61: an attempt that stalled is compared by the work that is kept of it, whatever bytes its name has. A pattern
-/// finds it, too.
+/// K61: a branch that stalled is compared by the work that is kept of it, whatever bytes its name has. A pattern finds
+/// it, too.
 #[test]
-fn attempts_whose_names_are_no_text_are_compared_and_found() {
+fn branches_whose_names_are_no_text_are_compared_and_found() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let life = life();
-    let name = |name: &'static [u8]| OsStr::from_bytes(name);
-    let run = |args: &[&OsStr]| crate::support::life::done(life.aynig(args).output().unwrap());
-    life.repo.git(&[name(b"branch"), name(b"-m"), name(b"topic"), name(b"t\xffpic")]);
-    run(&[name(b"fan"), name(b"t\xffpic"), name(b"--each"), name(b"model=a,c")]).expect(0);
+    let run = |args: &[&[u8]]| {
+        let args: Vec<&OsStr> = args.iter().map(|arg| OsStr::from_bytes(arg)).collect();
+        crate::support::life::done(life.aynig(&args).output().unwrap())
+    };
+    life.run(&["fan", "topic", "--each", "model=a,c"]).expect(0);
     life.run(&["run"]).expect(1);
-    let all = run(&[name(b"compare"), name(b"t\xffpic"), name(b"--json")]).expect(0);
+    life.repo.git(&[&b"branch"[..], b"-m", b"topic-2", b"t\xffpic"].map(OsStr::from_bytes));
+    let all = run(&[b"compare", b"topic-1", b"t\xffpic", b"--json"]).expect(0);
     let all = lines(&all.stdout, "aynig.compare/1");
     let told = |key: &str| all.iter().map(|one| one[key].clone()).collect::<Vec<Value>>();
     assert_eq!(told("state"), ["review", "stalled"]);
     assert_eq!(told("files"), vec![Value::from(1); 2]);
-    run(&[name(b"retry"), name(b"t\xff*")]).expect(0);
-    run(&[name(b"retry"), name(b"t\xfe*")]).expect(2);
+    run(&[b"retry", b"t\xfe*"]).expect(2);
+    run(&[b"retry", b"t\xff*"]).expect(0);
 }
 
 /// K61.
