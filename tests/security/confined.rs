@@ -787,9 +787,10 @@ fn s37_what_is_in_the_way_is_removed_through_no_link() {
     }
     // The kernel tells when the folder with the fifo was listed, and there are enough others to list after it.
     let script = "mkdir zz; mkfifo zz/.gitconfig; ln -s \"$HOME\" lnk; seq -f 'aa/%g' 3000 | xargs mkdir -p\n\
-cat >swap.py <<'E'\nimport ctypes, os\nc = ctypes.CDLL(None); fd = c.inotify_init(); c.inotify_add_watch(fd, b'zz', 0x18)\n\
+cat >swap.py <<'E'\nimport ctypes, os, signal\nsignal.alarm(30)\n\
+c = ctypes.CDLL(None); fd = c.inotify_init(); c.inotify_add_watch(fd, b'zz', 0x18); open('ready', 'w')\n\
 os.read(fd, 4096); os.rename('zz', 'yy'); os.rename('lnk', 'zz')\nE\n\
-python3 swap.py & sleep 0.5\ngit aynig set-state done; wait; exit 1";
+python3 swap.py & until [ -e ready ]; do sleep 0.02; done\ngit aynig set-state done; wait; exit 1";
     let life = Life::new(&[("build", script)]);
     life.config("aynig.sandbox", "write");
     life.event("work", "build", "");
