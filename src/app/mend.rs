@@ -1,18 +1,22 @@
 //! Finishes what an earlier process left undone, before a verb does its own work.
 //!
-//! Locks of processes that died are removed, working trees follow their branches where that was noted, and
-//! notices that are still owed are given. Where nothing is left, all this costs the listing of three empty
-//! folders. What can't be mended becomes a warning. Implements K28, K43, K53 (what was owed).
+//! Locks of processes that died are removed, working trees follow their branches where that was noted, logs
+//! leave a folder whose rules a branch has replaced, and notices that are still owed are given. Where nothing is
+//! left, all this costs the listing of three empty folders and the rules of the logs. What can't be mended
+//! becomes a warning. Implements K16 (logs brought away), K28, K43, K53 (what was owed).
 
 use super::session::Session;
 use super::{Warning, notice};
+use crate::runner::logs;
 use crate::runner::settings::CommandsFrom;
+use crate::store::checkout::Finished;
 use crate::store::{checkout, children, locks};
 
 /// Mends everything that an earlier process left.
 pub fn all(session: &Session) {
     dead_locks(session);
     finish_checkouts(session);
+    logs_away(session);
     notice::make_up(session);
 }
 
@@ -23,16 +27,30 @@ fn dead_locks(session: &Session) {
     children::sweep(&session.repo.common_dir);
 }
 
+fn is_trusted(session: &Session) -> bool {
+    matches!(session.config.commands_from(), Ok(CommandsFrom::Branch | CommandsFrom::Ref(_)))
+}
+
+/// Moves logs out of a folder that Git does not ignore any more. Git is asked which of them are committed, which
+/// may start programs that the repository's own configuration names.
+pub fn logs_away(session: &Session) {
+    if is_trusted(session) {
+        logs::keep_out_of_commits(&session.repo);
+    }
+}
+
 /// Finishes checkouts that were noted and not done. Before trust, nothing is written to a working tree: Git
 /// would start programs that the repository's own configuration names.
 pub fn finish_checkouts(session: &Session) {
-    if !matches!(session.config.commands_from(), Ok(CommandsFrom::Branch | CommandsFrom::Ref(_))) {
+    if !is_trusted(session) {
         return;
     }
     let tip = |name: &_| session.repo.open_store(false)?.tip(name);
     for done in checkout::finish_all(&session.repo, &tip) {
-        if let Some((dir, by)) = done.obstacle() {
-            session.warn(Warning::CannotFollow(dir.to_owned(), by.clone()));
+        match done {
+            Finished::Blocked(dir, by) => session.warn(Warning::CannotFollow(dir, by)),
+            Finished::Arrived(dir, Some(words)) => session.warn(Warning::NotRemoved(dir, words)),
+            Finished::Arrived(_, None) | Finished::Moot(_) => {}
         }
     }
 }

@@ -19,6 +19,8 @@ pub enum Warning {
     NotAsked(String),
     /// A working tree that should follow its branch but can't, and what is in the way.
     CannotFollow(PathBuf, Obstacle),
+    /// A working tree that follows its branch now, but for a file that could not be removed there: Git's warning.
+    NotRemoved(PathBuf, String),
     /// A branch that could not be noted for the runner of the run that this process is inside of, and why.
     CannotNote(RefName, String),
     /// The verb is about the branch that is checked out, but HEAD is detached.

@@ -10,6 +10,7 @@ use super::session::{Global, Session};
 use super::{hints, output, reader, render, status};
 use crate::app::hook::{Hearer, Notice, Push, here, pushed};
 use crate::app::is_switched_off;
+use crate::app::mend::logs_away;
 use crate::protocol::text::{escape, shell_word};
 use crate::runner::logs;
 use crate::store::RefName;
@@ -21,12 +22,11 @@ pub fn run(global: &Global, args: &Hook) -> i32 {
         return 0;
     }
     let done = match HookEvent::named(&args.event) {
-        Some(HookEvent::PostCommit | HookEvent::PostMerge) => {
-            here(|| global.open(), false, &Speaker).map_err(Failure::from)
-        }
+        Some(HookEvent::PostCommit) => here(|| global.open(), false, &Speaker).map_err(Failure::from),
+        Some(HookEvent::PostMerge) => merged(global, false),
         // Git calls this hook after `git commit --amend`, too: an amended commit had its own post-commit.
         Some(HookEvent::PostRewrite) => match args.args.first().map(|a| a.as_os_str()) {
-            Some(what) if what == "rebase" => here(|| global.open(), true, &Speaker).map_err(Failure::from),
+            Some(what) if what == "rebase" => merged(global, true),
             Some(_) | None => Ok(()),
         },
         Some(HookEvent::PostReceive) => received(global),
@@ -38,6 +38,14 @@ pub fn run(global: &Global, args: &Hook) -> i32 {
         }
     }
     0
+}
+
+/// Looks at what others wrote and a merge, or a rebase, has brought: that may be rules which let logs into
+/// commits.
+fn merged(global: &Global, rebased: bool) -> Result<(), Failure> {
+    let session = global.open()?;
+    logs_away(&session);
+    Ok(here(|| Ok(session), rebased, &Speaker)?)
 }
 
 fn received(global: &Global) -> Result<(), Failure> {

@@ -310,12 +310,15 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
         }
         Note::LogsElsewhere(path) => {
             format!(
-                "'.aynig/logs' is a symbolic link, or has a .gitignore that lets logs into commits; they are in '{}'",
+                "'.aynig/logs' is a symbolic link or a file, or has a .gitignore that lets logs into commits; they are in '{}'",
                 place(path)
             )
         }
         Note::LogFailed(what) => format!("a log could not be written: {}", escape(what.as_bytes())),
         Note::OutputHeldOpen => "a background process held the command's output open".to_owned(),
+        Note::NotRemoved(dir, words) => {
+            format!("in '{}', which follows the branch: {}", place(dir), escape(words.as_bytes()))
+        }
         Note::CheckoutBlocked(dir, by) => format!(
             "'{}' could not follow the branch: {}\nhint: {}, then git aynig status",
             place(dir),

@@ -19,9 +19,11 @@ impl Listener for Teller {
             | Warning::NotAsked(_)
             | Warning::LeftToOthers(_)
             | Warning::NoCurrentBranch => true,
-            Warning::CannotFollow(..) | Warning::CannotNote(..) | Warning::HooksOff | Warning::Failed(_) => {
-                false
-            }
+            Warning::CannotFollow(..)
+            | Warning::NotRemoved(..)
+            | Warning::CannotNote(..)
+            | Warning::HooksOff
+            | Warning::Failed(_) => false,
         };
         if !(is_note && self.quiet) {
             output::error(&text(warning));
@@ -48,6 +50,10 @@ fn text(warning: &Warning) -> String {
             format!(
                 "warning: '{dir}' cannot follow its branch: {words}\nhint: {mended}, then git aynig status\n"
             )
+        }
+        Warning::NotRemoved(dir, words) => {
+            let dir = escape(dir.as_os_str().as_encoded_bytes());
+            format!("warning: in '{dir}', which follows its branch: {}\n", escape(words.as_bytes()))
         }
         Warning::CannotNote(branch, why) => {
             format!("warning: cannot note '{}' for the runner: {why}\n", escape(branch.short()))

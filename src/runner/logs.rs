@@ -3,15 +3,17 @@
 //! Logs are in `.aynig/logs/` of the main working tree, a folder that ignores itself; in a bare repository,
 //! and where the working tree has no place for it, in `aynig/logs/` of the Git directory. They are in the
 //! latter too where a branch brings a `.gitignore` of its own into the former, which would put logs into
-//! commits: the runner then moves logs that are there already. Files are made new, never through a symbolic
+//! commits: logs that are there already are then moved by the verb or the hook that comes next. Files are made new, never through a symbolic
 //! link. Implements K16, K48a (where its file is).
 
+use super::named::{is_dead, run_ref};
 use super::settings::Sandbox;
 use super::{Runner, RunnerError, io};
 use crate::protocol::id::ObjectId;
 use crate::store::beneath::{BeneathError, Root, apart};
 use crate::store::repository::Repository;
 use crate::store::sparse;
+use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -85,16 +87,37 @@ fn ignores_all(rules: &[u8]) -> bool {
     lines.clone().all(harmless) && lines.any(|line| line == b"*")
 }
 
-/// Moves the runner's logs out of a folder that Git does not ignore. Logs that are committed there stay.
+/// Returns the name of the log of standard output that a run's folder notes.
+fn noted(repo: &Repository, run_id: &str) -> Option<String> {
+    let note = Path::new("runs").join(run_id).join("log");
+    // The note is in a folder that the command can write to, so it is only believed to name some log in the
+    // folder of logs.
+    let note = Root::open(&repo.aynig_dir()).and_then(|root| root.read(&note, 4096)).ok()?;
+    String::from_utf8(note).ok()
+}
+
+/// Returns the beginnings of the names of the logs that runs are writing, which read them by their paths.
+fn in_use(repo: &Repository) -> HashSet<String> {
+    let runs = std::fs::read_dir(repo.aynig_dir().join("runs")).into_iter().flatten().flatten();
+    let ids = runs.filter_map(|entry| entry.file_name().into_string().ok());
+    let living = ids.filter(|id| !is_dead(repo, id)).filter_map(|id| noted(repo, &id));
+    living.filter_map(|name| Some(name.strip_suffix(".stdout.log")?.to_owned())).collect()
+}
+
+/// Moves the runner's logs out of a folder that Git does not ignore. Logs that are committed there stay, and so
+/// do those of runs that are under way, until these are over.
 fn bring_away(repo: &Repository, from: &Path, to: &Path) {
     let endings = [".stdout.log", ".stderr.log", EVENTS];
     let ours = |name: &str| name == "hook.log" || endings.iter().any(|end| name.ends_with(end));
     let Ok(entries) = std::fs::read_dir(from) else { return };
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let names: Vec<String> = names.filter(|name| ours(name)).collect();
+    let mut names: Vec<String> = names.filter(|name| ours(name)).collect();
     if names.is_empty() {
         return;
     }
+    let in_use = in_use(repo);
+    names
+        .retain(|name| !endings.iter().any(|end| name.strip_suffix(end).is_some_and(|s| in_use.contains(s))));
     let Some(Ok(committed)) =
         repo.main_dir.as_ref().map(|main| repo.git.tracked(&repo.common_dir, main, LOGS))
     else {
@@ -107,6 +130,17 @@ fn bring_away(repo: &Repository, from: &Path, to: &Path) {
         {
             let _ = std::fs::remove_file(here);
         }
+    }
+}
+
+/// Moves logs out of the working tree where a branch has brought rules since that let them into commits.
+pub(crate) fn keep_out_of_commits(repo: &Repository) {
+    let logs = repo.main_dir.as_ref().map(|main| main.join(LOGS));
+    let is_open =
+        |logs: PathBuf| logs.symlink_metadata().is_ok_and(|meta| meta.is_dir()) && !is_ignored(&logs);
+    if logs.is_some_and(is_open) {
+        // What can't be moved now is moved before the next log is made, or that fails.
+        let _ = create_folder(repo);
     }
 }
 
@@ -217,12 +251,8 @@ pub(super) fn note(run_dir: &Root, logs: &Logs) -> Result<(), BeneathError> {
 /// Returns the logs of this very run; `None` where they, or the note of which they are, are gone.
 pub(crate) fn of_run(repo: &Repository, run_id: &str, trigger: ObjectId) -> Option<Logs> {
     // An id from a commit may be anything; one that is valid in a ref's name is a safe name for a folder.
-    super::named::run_ref(run_id)?;
-    let note = Path::new("runs").join(run_id).join("log");
-    // The note is in a folder that the command can write to, so it is only believed to name some log in the
-    // folder of logs.
-    let note = Root::open(&repo.aynig_dir()).and_then(|root| root.read(&note, 4096)).ok()?;
-    let name = String::from_utf8(note).ok()?;
+    run_ref(run_id)?;
+    let name = noted(repo, run_id)?;
     let stem = name.strip_suffix(".stdout.log").filter(|stem| !stem.contains('/'))?;
     // A log of another trigger is another run's.
     stem.split('.').next().filter(|id| *id == trigger.to_string())?;

@@ -25,13 +25,14 @@ pub(super) enum Moved {
     Blocked(Obstacle),
 }
 
-/// Returns the notes about working trees that could not follow yet.
+/// Returns the notes about working trees that could not follow yet, or not in all.
 pub(super) fn blocked_notes(finished: Vec<Finished>) -> Vec<Note> {
     finished
         .into_iter()
         .filter_map(|done| match done {
             Finished::Blocked(dir, by) => Some(Note::CheckoutBlocked(dir, by)),
-            Finished::Arrived(_) | Finished::Moot(_) => None,
+            Finished::Arrived(dir, kept) => kept.map(|words| Note::NotRemoved(dir, words)),
+            Finished::Moot(_) => None,
         })
         .collect()
 }

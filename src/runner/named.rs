@@ -1,4 +1,4 @@
-//! What an id in a commit names, if that belongs to the commit's own branch.
+//! The refs and the folder of a run, and what an id in a commit names, if that belongs to the commit's own branch.
 //!
 //! A commit may name any run, any attempt and any trigger, but a user who may write to one branch must not
 //! move, remove or land what belongs to another. An attempt belongs to a branch that holds the lease on which
@@ -9,6 +9,7 @@ use super::{Runner, RunnerError, Tip};
 use crate::protocol::event::{Event, STALLED_RUN};
 use crate::protocol::id::ObjectId;
 use crate::store::beneath::{BeneathError, Root};
+use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, swap};
 use nix::fcntl::{Flock, FlockArg};
 use std::io::ErrorKind;
@@ -39,23 +40,28 @@ pub(crate) fn left_out_ref(run_id: &str) -> Option<RefName> {
     attempt_ref(&format!("{run_id}{LEFT_OUT}"))
 }
 
+/// True where no process on this machine holds a run: the lock in the run's folder can be taken, or does not
+/// exist.
+pub(super) fn is_dead(repo: &Repository, run_id: &str) -> bool {
+    // A runner's lock is a plain file; anything else in its place is not held by a runner.
+    let lock = Path::new("runs").join(run_id).join("lock");
+    match Root::open(&repo.aynig_dir()).and_then(|root| root.file(&lock)) {
+        Ok(file) => Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok(),
+        Err(BeneathError::Refused { .. }) => true,
+        // If the lock can't be checked, the run may live.
+        Err(BeneathError::Io { source, .. }) => source.kind() == ErrorKind::NotFound,
+    }
+}
+
 impl Runner<'_> {
     /// Returns the private folder of a run.
     pub fn run_dir(&self, run_id: &str) -> PathBuf {
         self.repo.aynig_dir().join("runs").join(run_id)
     }
 
-    /// True where no process on this machine holds the run: the lock in the run's folder can be taken, or
-    /// does not exist.
+    /// True where no process on this machine holds the run, as [`is_dead`] finds.
     pub fn is_dead(&self, run_id: &str) -> bool {
-        // A runner's lock is a plain file; anything else in its place is not held by a runner.
-        let lock = Path::new("runs").join(run_id).join("lock");
-        match Root::open(&self.repo.aynig_dir()).and_then(|root| root.file(&lock)) {
-            Ok(file) => Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok(),
-            Err(BeneathError::Refused { .. }) => true,
-            // If the lock can't be checked, the run may live.
-            Err(BeneathError::Io { source, .. }) => source.kind() == ErrorKind::NotFound,
-        }
+        is_dead(self.repo, run_id)
     }
 
     /// Returns the ref and commit that keep the work of a run, if that stands on a lease of the run at or

@@ -345,6 +345,8 @@ pub enum Note {
     OutputHeldOpen,
     /// A working tree with the branch checked out follows later: something is in the way.
     CheckoutBlocked(PathBuf, Obstacle),
+    /// A working tree followed the branch, but for a file that could not be removed there: Git's warning.
+    NotRemoved(PathBuf, String),
     /// A renewal that failed and was tried again.
     RenewalFailed(String),
     /// Work of a run that could not be kept, and why: it is still in its slot.

@@ -41,6 +41,46 @@ fn s32_a_branch_with_rules_of_its_own_gets_no_logs_into_commits() {
     }
 }
 
+/// K16, S32: rules that a merge or a rebase brings find no log that is there already: the hooks of both, and any
+/// verb, have moved them away
+#[test]
+fn s32_rules_that_come_later_let_no_older_logs_into_commits() {
+    for how in ["merge", "rebase", "status"] {
+        let world = World::any();
+        let dir = repo(&world, &[("show", &format!("echo secret\n{DONE}"))]);
+        tick(&world, &dir, "show", "before").expect(0);
+        world.git(&dir, &["branch", "-q", "evil", "main"]);
+        world.commit_files(&dir, "evil", &[(".aynig/logs/.gitignore", "!*\n")], "evil");
+        world.git(&dir, &["commit", "-q", "--allow-empty", "-m", "mine"]);
+        if how != "status" {
+            world.aynig(&dir, &["hooks", "install"]).expect(0);
+        }
+        match how {
+            "rebase" => world.git(&dir, &["rebase", "-q", "evil"]),
+            _ => world.git(&dir, &["merge", "-q", "--no-edit", "evil"]),
+        };
+        if how == "status" {
+            assert!(world.git(&dir, &["status", "--porcelain", "-uall"]).contains(".stdout.log"));
+            world.aynig(&dir, &["status"]).expect(0);
+        }
+        let all = committed(&world, &dir);
+        assert!(!all.contains(".log") && all.contains(".aynig/logs/.gitignore"), "{how}: {all}");
+        assert_eq!(world.aynig(&dir, &["logs", "before"]).expect(0).out.lines().next(), Some("secret"));
+    }
+}
+
+/// K16, K34, S32: before trust no program is started to find which logs are committed
+#[test]
+fn s32_logs_stay_where_they_are_where_nothing_is_trusted_any_more() {
+    let world = World::any();
+    let dir = repo(&world, &[("show", DONE)]);
+    tick(&world, &dir, "show", "before").expect(0);
+    check_out(&world, &dir, &[(".aynig/logs/.gitignore", "!*\n")]);
+    world.aynig(&dir, &["trust", "--revoke"]).expect(0);
+    world.aynig(&dir, &["status"]);
+    assert!(world.git(&dir, &["status", "--porcelain", "-uall"]).contains(".stdout.log"));
+}
+
 /// K16, K45, S32: what a branch has committed there is the user's, whatever it is called
 #[test]
 fn s32_a_committed_file_that_is_called_like_a_log_stays() {

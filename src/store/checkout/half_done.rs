@@ -3,13 +3,15 @@
 //! A path counts as written by the interrupted checkout only where the outcome changes it, its index entry is
 //! still the old one, and its file has the new content, has a part of the new content from its start, or is
 //! gone. Such a file has nothing in it that the finished checkout would not have. From there the checkout is
-//! continued, or what it did is put back. Implements K28.
+//! continued, or what it did is put back. Where an earlier process had begun to put back, a file that has a part
+//! of the old content from its start counts too. Implements K28.
 
 use super::in_the_way::first_in_the_way;
 use super::index_lock::IndexLock;
 use crate::protocol::id::ObjectId;
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::GitCommand;
+use crate::store::git::merge::CheckedOut;
 use crate::store::{StoreError, io_error};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -58,13 +60,14 @@ pub(super) enum Undone {
 
 impl RepoGit {
     /// Enters into a copy of the index what an earlier checkout from `old` to `new` had written already, and
-    /// removes the files that it had written in part.
+    /// removes the files that it had written in part; with `back` also those that were put back in part.
     pub(crate) fn take_on(
         &self,
         git_dir: &Path,
         dir: &Path,
         index: &Path,
         (old, new): (ObjectId, ObjectId),
+        back: bool,
     ) -> Result<Taken, StoreError> {
         let here = || self.in_tree(git_dir, dir).env("GIT_INDEX_FILE", index);
         let staged = staged(here())?;
@@ -82,6 +85,7 @@ impl RepoGit {
             let is_there = stands.as_deref() == Some(OsStr::from_bytes(&change.path));
             match &change.new {
                 None if !is_there => gone.push(change),
+                None if back => files.push(change),
                 None => {}
                 Some(_) if is_there => files.push(change),
                 Some(_) if stands.is_none() && change.old.is_some() => taken.begun.push(change.path),
@@ -89,19 +93,27 @@ impl RepoGit {
             }
         }
         for (change, hash) in hashed(&here, dir, files)? {
-            let Some((mode, blob)) = &change.new else { continue };
             let file = dir.join(OsStr::from_bytes(&change.path));
-            if hash == *blob && has_mode(&file, mode) {
+            if change.new.as_ref().is_some_and(|(mode, blob)| hash == *blob && has_mode(&file, mode)) {
                 arrived.push(change);
-            } else if mode.starts_with("100") && change.old.as_ref().is_none_or(|(_, old)| *old != hash) {
-                let mut name = OsString::from(format!("{new}:"));
+                continue;
+            }
+            if change.old.as_ref().is_some_and(|(_, old)| *old == hash) {
+                continue;
+            }
+            let part = std::fs::read(&file).map_err(io_error("read", &file))?;
+            let is_part_of = |entry: &Option<Entry>, commit: ObjectId| {
+                if !entry.as_ref().is_some_and(|(mode, _)| mode.starts_with("100")) {
+                    return Ok(false);
+                }
+                let mut name = OsString::from(format!("{commit}:"));
                 name.push(OsStr::from_bytes(&change.path));
                 let whole = here().verb("cat-file").args([OsStr::new("--filters"), &name]).ok()?;
-                let part = std::fs::read(&file).map_err(io_error("read", &file))?;
-                if whole.starts_with(&part) {
-                    std::fs::remove_file(&file).map_err(io_error("remove", &file))?;
-                    taken.begun.push(change.path);
-                }
+                Ok::<_, StoreError>(whole.starts_with(&part))
+            };
+            if is_part_of(&change.new, new)? || back && is_part_of(&change.old, old)? {
+                std::fs::remove_file(&file).map_err(io_error("remove", &file))?;
+                taken.begun.push(change.path);
             }
         }
         if !gone.is_empty() || !arrived.is_empty() {
@@ -114,28 +126,33 @@ impl RepoGit {
     }
 
     /// Reverts what a checkout from `old` to `new` did in a working tree, and in a copy of its index, to
-    /// what `to` holds.
+    /// what `to` holds; `again` where an earlier call may have been cut short.
     pub(super) fn put_back(
         &self,
         (git_dir, dir, index): (&Path, &Path, &Path),
         (old, new): (ObjectId, ObjectId),
-        to: ObjectId,
+        (to, again): (ObjectId, bool),
         lock: &IndexLock,
     ) -> Result<Undone, StoreError> {
         self.refresh_index(git_dir, dir, index)?;
-        let taken = self.take_on(git_dir, dir, index, (old, new))?;
+        let taken = self.take_on(git_dir, dir, index, (old, new), again)?;
         if !taken.is_any() {
             return Ok(Undone::Nothing);
         }
-        if let Some(words) = self.two_tree_merge(git_dir, dir, index, (new, to), Some(lock))? {
+        if let CheckedOut::Refused(words) = self.two_tree_merge(git_dir, dir, index, (new, to), Some(lock))? {
             return Ok(Undone::InTheWay(words));
         }
         if !taken.begun.is_empty() {
-            let command = self.in_tree(git_dir, dir).verb("checkout-index");
-            let command = command.args(["-f", "-q", "-u", "-z", "--stdin"]);
-            let paths = taken.begun.iter().flat_map(|path| [path, &b"\0"[..]].concat()).collect::<Vec<u8>>();
-            // A path that `to` does not have stays away; the child's failure over it is ignored.
-            command.env("GIT_INDEX_FILE", index).stdin(paths).output()?;
+            let here = || self.in_tree(git_dir, dir).env("GIT_INDEX_FILE", index);
+            // A path that `to` does not have stays away.
+            let there = staged(here())?;
+            let paths = taken.begun.iter().filter(|path| there.contains_key(*path));
+            let paths: Vec<u8> = paths.flat_map(|path| [path, &b"\0"[..]].concat()).collect();
+            let command = here().verb("checkout-index").args(["-f", "-q", "-u", "-z", "--stdin"]);
+            let output = command.stdin(paths).output()?;
+            if !output.status.success() {
+                return Ok(Undone::InTheWay(output.message));
+            }
         }
         Ok(Undone::All)
     }

@@ -18,6 +18,7 @@ pub(crate) mod worktrees;
 
 use crate::protocol::id::ObjectId;
 use crate::protocol::obstacle::Obstacle;
+use crate::store::git::merge::CheckedOut;
 use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, io_error};
 use half_done::Undone;
@@ -45,6 +46,14 @@ const JUST_NOW: Duration = Duration::from_millis(100);
 pub(crate) enum Fit<T> {
     /// The outcome can be brought there.
     Fits(Box<T>),
+    /// Something is in the way.
+    Blocked(Obstacle),
+}
+
+/// What came of changing the files of a working tree.
+enum Brought {
+    /// It has the outcome; Git's warning where a file that the outcome removes could not be removed.
+    All(Option<String>),
     /// Something is in the way.
     Blocked(Obstacle),
 }
@@ -101,14 +110,18 @@ fn try_on(
     let copy = Copy::of(repo, &at.git_dir)?;
     repo.git.refresh_index(&at.git_dir, &at.dir, copy.path())?;
     let merge = || repo.git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), None);
-    let mut refusal = merge()?;
-    if again && refusal.is_some() && repo.git.take_on(&at.git_dir, &at.dir, copy.path(), (old, new))?.is_any()
-    {
-        refusal = merge()?;
+    let mut merged = merge()?;
+    if again && matches!(merged, CheckedOut::Refused(_)) {
+        let taken = repo.git.take_on(&at.git_dir, &at.dir, copy.path(), (old, new), false)?;
+        if taken.is_any() {
+            merged = merge()?;
+        }
     }
-    Ok(match refusal {
-        None => Fit::Fits(Box::new(Fitted { at: at.clone(), copy, old, new, tried: Instant::now() })),
-        Some(words) => Fit::Blocked(Obstacle::Changes(words)),
+    Ok(match merged {
+        CheckedOut::Done(_) => {
+            Fit::Fits(Box::new(Fitted { at: at.clone(), copy, old, new, tried: Instant::now() }))
+        }
+        CheckedOut::Refused(words) => Fit::Blocked(Obstacle::Changes(words)),
     })
 }
 
@@ -138,25 +151,26 @@ impl Fitted {
     }
 
     /// Changes the files, and then the index, whose lock the caller holds; or returns what is in the way.
-    fn bring(self, repo: &Repository, lock: &IndexLock) -> Result<Option<Obstacle>, StoreError> {
+    fn bring(self, repo: &Repository, lock: &IndexLock) -> Result<Brought, StoreError> {
         let Self { at, copy, old, new, tried } = self;
         let (git_dir, dir, index) = (&at.git_dir, &at.dir, copy.path());
         // As little as possible is done under the lock: untracked files that were looked at just
         // now are not looked at again.
-        let refusal = match tried.elapsed() < JUST_NOW {
+        let merged = match tried.elapsed() < JUST_NOW {
             true => repo.git.merge_tracked(git_dir, dir, index, (old, new), Some(lock))?,
             false => repo.git.two_tree_merge(git_dir, dir, index, (old, new), Some(lock))?,
         };
-        if let Some(words) = refusal {
-            // The trial succeeded, so only files that were edited since then are local changes.
-            let edited = ["not uptodate", "would be overwritten", "would be removed"];
-            return Ok(Some(match edited.iter().any(|said| words.contains(said)) {
-                true => Obstacle::Changes(words),
-                false => Obstacle::Failed(words),
-            }));
+        match merged {
+            CheckedOut::Refused(words) => {
+                // The trial succeeded, so only files that were edited since then are local changes.
+                let edited = ["not uptodate", "would be overwritten", "would be removed"];
+                Ok(Brought::Blocked(match edited.iter().any(|said| words.contains(said)) {
+                    true => Obstacle::Changes(words),
+                    false => Obstacle::Failed(words),
+                }))
+            }
+            CheckedOut::Done(kept) => copy.put(lock).map(|()| Brought::All(kept)),
         }
-        copy.put(lock)?;
-        Ok(None)
     }
 }
 
@@ -177,6 +191,26 @@ struct Held {
     _alive: Option<Flock<File>>,
 }
 
+/// The end of the name of a note whose checkout is being put back.
+const BACK: &str = "back.json";
+
+impl Held {
+    /// Marks the note: its checkout is put back from now on. True where an earlier call did that, so that files
+    /// may have been put back in part. A new name takes no space, which a full disk has not.
+    fn marks_put_back(&mut self) -> bool {
+        let name = self.path.file_name().unwrap_or_default().as_bytes();
+        if name.ends_with(format!(".{BACK}").as_bytes()) {
+            return true;
+        }
+        let marked = self.path.with_extension(BACK);
+        // Without the mark, a file that is put back in part is left to the user.
+        if std::fs::rename(&self.path, &marked).is_ok() {
+            self.path = marked;
+        }
+        false
+    }
+}
+
 /// A working tree whose checkout is noted on disk.
 pub(crate) struct Noted {
     held: Held,
@@ -185,13 +219,16 @@ pub(crate) struct Noted {
     new: ObjectId,
     fitted: Option<Fitted>,
     lock: Option<IndexLock>,
+    /// Git's warning where a file that the outcome removes could not be removed.
+    kept: Option<String>,
 }
 
 /// How the checkout in a working tree ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Finished {
-    /// The working tree has the outcome now.
-    Arrived(PathBuf),
+    /// The working tree has the outcome now; Git's warning where a file that the outcome removes could not be
+    /// removed.
+    Arrived(PathBuf, Option<String>),
     /// There was nothing to bring, or it was put back.
     Moot(PathBuf),
     /// Something is in the way there.
@@ -203,7 +240,7 @@ impl Finished {
     pub(crate) fn obstacle(&self) -> Option<(&Path, &Obstacle)> {
         match self {
             Finished::Blocked(dir, by) => Some((dir, by)),
-            Finished::Arrived(_) | Finished::Moot(_) => None,
+            Finished::Arrived(..) | Finished::Moot(_) => None,
         }
     }
 }
@@ -253,7 +290,7 @@ fn noted(
         let _ = std::fs::remove_file(&aside);
         io_error("write", &path)(error)
     })?;
-    Ok(Noted { held: Held { path, _alive: alive }, at, old, new, fitted: None, lock: None })
+    Ok(Noted { held: Held { path, _alive: alive }, at, old, new, fitted: None, lock: None, kept: None })
 }
 
 /// Brings a working tree to what its branch holds, where the branch has moved already. The note is written,
@@ -311,7 +348,11 @@ impl Noted {
             Fit::Blocked(by) => return Err(by),
         };
         let lock = self.lock.insert(lock);
-        fitted.bring(repo, lock).map_err(|error| failed(&error))?.map_or(Ok(()), Err)
+        match fitted.bring(repo, lock).map_err(|error| failed(&error))? {
+            Brought::All(kept) => self.kept = kept,
+            Brought::Blocked(by) => return Err(by),
+        }
+        Ok(())
     }
 
     /// Ends the checkout, because the branch has moved: releases the index and removes the note. If the index
@@ -322,15 +363,16 @@ impl Noted {
             return Finished::Blocked(self.at.dir, failed(&error));
         }
         let _ = std::fs::remove_file(self.held.path);
-        Finished::Arrived(self.at.dir)
+        Finished::Arrived(self.at.dir, self.kept)
     }
 
     /// Puts the working tree back to `tip`, which the branch holds because it did not move to the outcome
     /// (`None`: to the old commit). What can't be put back now stays noted.
-    pub(crate) fn put_back(self, repo: &Repository, tip: Option<ObjectId>) -> Finished {
+    pub(crate) fn put_back(mut self, repo: &Repository, tip: Option<ObjectId>) -> Finished {
         let dir = self.at.dir;
         if let Some(lock) = &self.lock {
-            match put_back(repo, &self.at.git_dir, &dir, (self.old, self.new), tip, lock) {
+            let to = (tip.unwrap_or(self.old), self.held.marks_put_back());
+            match put_back(repo, &self.at.git_dir, &dir, (self.old, self.new), to, lock) {
                 Ok(None) => {}
                 Ok(Some(words)) => return Finished::Blocked(dir, Obstacle::Changes(words)),
                 Err(error) => return Finished::Blocked(dir, failed(&error)),
@@ -341,17 +383,18 @@ impl Noted {
     }
 }
 
-/// Puts back what an abandoned checkout did. Returns Git's message where something is in the way.
+/// Puts back what an abandoned checkout did, to what `to` holds; `again` where an earlier call may have been cut
+/// short. Returns Git's message where something is in the way.
 fn put_back(
     repo: &Repository,
     git_dir: &Path,
     dir: &Path,
     (old, new): (ObjectId, ObjectId),
-    tip: Option<ObjectId>,
+    (to, again): (ObjectId, bool),
     lock: &IndexLock,
 ) -> Result<Option<String>, StoreError> {
     let copy = Copy::of(repo, git_dir)?;
-    match repo.git.put_back((git_dir, dir, copy.path()), (old, new), tip.unwrap_or(old), lock)? {
+    match repo.git.put_back((git_dir, dir, copy.path()), (old, new), (to, again), lock)? {
         Undone::InTheWay(words) => Ok(Some(words)),
         Undone::Nothing => Ok(None),
         Undone::All => copy.put(lock).map(|()| None),
@@ -385,7 +428,7 @@ impl Left {
     }
 
     /// Brings the working tree to what its branch holds. Safe to repeat.
-    fn finish(self, repo: &Repository, tip: Option<ObjectId>) -> Result<Finished, StoreError> {
+    fn finish(mut self, repo: &Repository, tip: Option<ObjectId>) -> Result<Finished, StoreError> {
         let finished = match (self.note.old.parse(), self.note.new.parse()) {
             (Ok(old), Ok(new)) => self.go_on(repo, (old, new), tip)?,
             (Err(_), _) | (_, Err(_)) => Finished::Moot(self.dir()),
@@ -397,7 +440,7 @@ impl Left {
     }
 
     fn go_on(
-        &self,
+        &mut self,
         repo: &Repository,
         (old, new): (ObjectId, ObjectId),
         tip: Option<ObjectId>,
@@ -426,7 +469,8 @@ impl Left {
         }
         if !moved {
             let Some(lock) = IndexLock::take(repo, &git_dir, HELD_LATER)? else { return Ok(held()) };
-            return Ok(match put_back(repo, &git_dir, &dir, (old, new), tip, &lock)? {
+            let to = (tip.unwrap_or(old), self.held.marks_put_back());
+            return Ok(match put_back(repo, &git_dir, &dir, (old, new), to, &lock)? {
                 Some(words) => Finished::Blocked(dir, Obstacle::Changes(words)),
                 None => Finished::Moot(dir),
             });
@@ -442,11 +486,11 @@ impl Left {
             Fit::Fits(held) => {
                 let (fitted, lock) = *held;
                 Ok(match fitted.bring(repo, &lock)? {
-                    None => {
+                    Brought::All(kept) => {
                         lock.release()?;
-                        Finished::Arrived(dir)
+                        Finished::Arrived(dir, kept)
                     }
-                    Some(by) => Finished::Blocked(dir, by),
+                    Brought::Blocked(by) => Finished::Blocked(dir, by),
                 })
             }
         }

@@ -78,11 +78,19 @@ impl Side {
     }
 }
 
+/// What came of moving a working tree from one commit to another.
+#[derive(Debug)]
+pub(crate) enum CheckedOut {
+    /// It was moved; Git's warning where a file could not be removed, and is untracked now.
+    Done(Option<String>),
+    /// Nothing was moved, or not all: Git's message.
+    Refused(String),
+}
+
 impl RepoGit {
-    /// Moves a working tree from one commit to another, keeping local changes that are not in the way.
-    /// Returns Git's message where something is in the way, else `None`. The child keeps `lock`, the
-    /// lock of the index, because the child may outlive this process. Without a lock the move is only
-    /// tried, and nothing is changed.
+    /// Moves a working tree from one commit to another, keeping local changes that are not in the way. The
+    /// child keeps `lock`, the lock of the index, because the child may outlive this process. Without a lock
+    /// the move is only tried, and nothing is changed.
     pub(crate) fn two_tree_merge(
         &self,
         git_dir: &Path,
@@ -90,9 +98,9 @@ impl RepoGit {
         index: &Path,
         (old, new): (ObjectId, ObjectId),
         lock: Option<&IndexLock>,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<CheckedOut, StoreError> {
         if let Some(words) = self.untracked_in_the_way(git_dir, dir, index, (old, new))? {
-            return Ok(Some(words));
+            return Ok(CheckedOut::Refused(words));
         }
         self.merge_tracked(git_dir, dir, index, (old, new), lock)
     }
@@ -106,7 +114,7 @@ impl RepoGit {
         index: &Path,
         (old, new): (ObjectId, ObjectId),
         lock: Option<&IndexLock>,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<CheckedOut, StoreError> {
         let (old, new) = (old.to_string(), new.to_string());
         let mut args = vec!["-m", "-u"];
         if lock.is_none() {
@@ -115,7 +123,18 @@ impl RepoGit {
         args.extend([&*old, &*new]);
         let command = self.in_tree(git_dir, dir).holding(lock.and_then(IndexLock::file))?;
         let output = command.env("GIT_INDEX_FILE", index).verb("read-tree").args(args).output()?;
-        Ok((!output.status.success()).then_some(output.message))
+        if !output.status.success() {
+            let silent = output.message.is_empty();
+            let words =
+                if silent { format!("git read-tree ended with {}", output.status) } else { output.message };
+            return Ok(CheckedOut::Refused(words));
+        }
+        // Git goes on where the system lets it remove no file, says so, and leaves the file there untracked.
+        let lines = output.said.split(|b| *b == b'\n').filter_map(|line| line.strip_prefix(b"warning: "));
+        let left: Vec<&[u8]> = lines.filter(|line| line.starts_with(b"unable to ")).collect();
+        let first = left.first().map(|line| String::from_utf8_lossy(line).into_owned());
+        let more = if left.len() > 1 { format!(" (and {} more)", left.len() - 1) } else { String::new() };
+        Ok(CheckedOut::Done(first.map(|first| first + &more)))
     }
 
     /// Merges two commits as `git merge` does, without a working tree. Commits without a common history, and

@@ -95,6 +95,39 @@ fn what_could_not_be_put_back_is_told_and_mended_by_the_next_verb() {
     }
 }
 
+/// K28: what could be put back only in part, as on a disk that is full, is put back to the end by the next verb
+#[test]
+fn what_was_put_back_in_part_is_put_back_to_the_end() {
+    for (file, other) in [("printf o >file", ": >dir/other"), (": >file", "printf tw >dir/other")] {
+        let life = checked_out(DONE);
+        let began = life.shared().join("began");
+        let way =
+            format!("if [ -e '{0}' ]; then {file}; {other}; else : >'{0}'; {HALF}; fi", began.display());
+        let path = failing_git(&life, &way);
+        ticked(&life, &path).expect(1);
+        assert_eq!(life.state("work"), "stalled");
+        assert_eq!(life.git(&["status", "--porcelain"]), " M dir/other\n M file", "{other}");
+        fs::write(life.shared().join("mended"), "").unwrap();
+        life.run(&["status"]).expect(0);
+        let left = fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().count();
+        assert_eq!((left, life.git(&["status", "--porcelain"])), (0, String::new()), "{other}");
+        assert_eq!((life.read("file"), life.read("dir/other")), ("one\n".into(), "two\n".into()));
+        life.run(&["retry", "work"]).expect(0);
+        assert_eq!((life.state("work").as_str(), life.read("file").as_str()), ("done", "one\nmore\n"));
+    }
+}
+
+/// K28: a file that a user has cut short before anything was put back is the user's
+#[test]
+fn what_a_user_cut_short_meanwhile_is_not_put_back() {
+    let life = checked_out(DONE);
+    let script = "case \"$*\" in *'read-tree -m -u '[!-]*) : >dir/other ;; esac\nexec \"$real\" \"$@\"";
+    ticked(&life, &git_that(&life.shared(), script)).expect(1);
+    assert_eq!((life.state("work"), life.read("dir/other")), ("stalled".into(), String::new()));
+    life.run(&["status"]).expect(0);
+    assert_eq!(life.git(&["status", "--porcelain"]), " M dir/other");
+}
+
 /// K28: a working tree that switches to the branch while it moves, and can't follow, commits nothing over it
 #[test]
 fn who_comes_late_and_cannot_follow_commits_nothing_over_the_outcome() {

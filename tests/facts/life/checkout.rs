@@ -331,12 +331,23 @@ fn tick_with(life: &Life, calls: &str, path: &str, error: &str) -> Option<Done> 
     }
     let mut traced = life.repo.command("strace");
     let inject = format!("inject={calls}:error={error}");
-    traced
-        .args(["-f", "-qq", "-o", "/dev/null", "-P"])
-        .arg(life.path(path))
-        .args(["-e", &format!("trace={calls}")]);
+    // Git calls with paths from the top of the working tree on.
+    traced.args(["-f", "-qq", "-o", "/dev/null", "-P", path, "-P"]).arg(life.path(path));
+    traced.args(["-e", &format!("trace={calls}")]);
     traced.args(["-e", &inject, BIN, "tick", "work"]).env("T", life.shared());
     Some(done(traced.output().unwrap()))
+}
+
+/// K28: what the system lets Git remove no more stays, untracked; that is told, as Git tells it
+#[test]
+fn a_file_that_cannot_be_removed_is_told() {
+    let life = checked_out(EDITS);
+    // The command removes its own by another call.
+    let Some(said) = tick_with(&life, "unlink", "dir/other", "EPERM") else { return };
+    assert_eq!((life.state("work"), life.read("file")), ("next".into(), "one\nrun\n".into()));
+    assert_eq!(life.git(&["status", "--porcelain"]), "?? dir/");
+    let told = said.stderr.contains("unable to unlink 'dir/other': Operation not permitted");
+    assert!(said.code == Some(0) && told, "{said:?}");
 }
 
 /// K28, K43: the outcome arrived, and the user's next command would meet our lock.

@@ -293,3 +293,24 @@ fn what_a_look_tells_of_many_branches_keeps_its_order() {
     assert!(told.len() == 600 && told.iter().zip(&lines).all(|(told, line)| told.starts_with(line)));
     assert_eq!(tick.stderr.lines().collect::<Vec<_>>(), hints);
 }
+
+/// K16: logs that a run is writing stay where it reads them until it is over, whatever rules a branch brings
+#[test]
+fn logs_are_brought_away_once_their_run_is_over() {
+    let life =
+        Life::new(&[("build", &format!("echo begun; echo up >\"$T/up\"; read x <\"$T/gate\"; {NEXT}"))]);
+    let trigger = life.event("work", "build", "");
+    let mut gate = life.gate("gate");
+    let tick = life.start_tick(&["work"]);
+    life.hear("up");
+    life.write(".aynig/logs/.gitignore", "!*\n");
+    life.run(&["status"]).expect(0);
+    let log = life.path(&format!(".aynig/logs/{trigger}.stdout.log"));
+    assert!(log.exists());
+    gate.open();
+    tick.done().expect(0);
+    assert_eq!(life.state("work"), "next");
+    life.run(&["status"]).expect(0);
+    assert!(!log.exists());
+    assert!(life.run(&["logs", "work"]).expect(0).stdout.starts_with("begun\n"));
+}
