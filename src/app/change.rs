@@ -33,12 +33,16 @@ use std::os::unix::ffi::OsStrExt;
 /// The schema of the line that says what a verb wrote.
 pub const CHANGE_SCHEMA: &str = "aynig.change/1";
 
-/// Reads the name of a state that may be written by hand. `working` is refused, since it is reserved for
-/// leases.
-pub fn state(name: &str) -> Result<StateName, AppError> {
+/// Reads the name of a state that may be written by hand to a branch of a remote or, without either, to the
+/// current branch of this repository. `working` is refused, since it is reserved for leases.
+pub fn state(name: &str, branch: Option<&OsStr>, remote: Option<&str>) -> Result<StateName, AppError> {
     let wrong = |why: String| Misuse::State { state: name.to_owned(), why };
     let state = StateName::new(name).map_err(|why| wrong(why.to_string()))?;
-    if state.is_working() { Err(Misuse::Working.into()) } else { Ok(state) }
+    if state.is_working() {
+        let (branch, remote) = (branch.map(OsStr::to_owned), remote.map(str::to_owned));
+        return Err(Misuse::Working { branch, remote }.into());
+    }
+    Ok(state)
 }
 
 /// Makes the declaration of a state from a message in Git's form (an empty one gets a subject) and from

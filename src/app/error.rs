@@ -202,7 +202,12 @@ pub enum Misuse {
     InsideTurn,
     /// `working` was declared, but a lease is written by `set-working`.
     #[error("state 'working' is reserved for leases")]
-    Working,
+    Working {
+        /// The branch that was named.
+        branch: Option<OsString>,
+        /// The remote that was named.
+        remote: Option<String>,
+    },
     /// A trailer that can't be written, and why.
     #[error("{0}")]
     Trailer(String),

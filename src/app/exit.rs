@@ -161,7 +161,7 @@ impl From<&TalkError> for Exit {
     fn from(error: &TalkError) -> Self {
         match error {
             TalkError::NoBranch(_)
-            | TalkError::IsAnswer
+            | TalkError::IsAnswer(_)
             | TalkError::IdTaken(..)
             | TalkError::Dialect(_)
             | TalkError::Several(..)
@@ -249,7 +249,7 @@ impl From<&AppError> for Exit {
                 | Misuse::Lease
                 | Misuse::Role { .. }
                 | Misuse::State { .. }
-                | Misuse::Working
+                | Misuse::Working { .. }
                 | Misuse::StalledOutside
                 | Misuse::Kind { .. }
                 | Misuse::Id { .. }

@@ -124,7 +124,13 @@ pub fn compare(
     let mut base = None;
     if let [one] = &branches[..] {
         let group = runner.group_of(one).map_err(failed)?;
-        let group = group.ok_or_else(|| failed(ChangeError::NotFanned(one.clone())))?;
+        let group = match group {
+            Some(group) => group,
+            None if runner.fresh_tip(one)?.is_none() => {
+                return Err(failed(ChangeError::NoBranch(one.clone())));
+            }
+            None => return Err(failed(ChangeError::NotFanned(one.clone()))),
+        };
         base = group.tip.commit.parents.first().copied();
         branches = group.attempts.iter().map(|(name, _)| RefName::branch(name)).collect();
     }

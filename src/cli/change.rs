@@ -34,7 +34,7 @@ pub fn text(paragraphs: &[String], file: Option<&Path>) -> Result<String, Failur
 
 /// Runs `git aynig set-state`.
 pub fn set_state(global: &Global, args: &SetState) -> Result<i32, Failure> {
-    let state = state(&args.state)?;
+    let state = state(&args.state, args.branch.as_deref(), args.remote.as_deref())?;
     let declaration =
         declaration(state, &text(&args.message, args.file.as_deref())?, &args.trailer, args.keep_trailers)?;
     if args.emit {

@@ -176,7 +176,11 @@ fn mended(error: &AppError) -> Vec<String> {
         AppError::Misuse(Misuse::InsideTurn) => {
             Some("write the result to \"$AGENTXCHAIN_RESULT\", as PROMPT.md says, and end".to_owned())
         }
-        AppError::Misuse(Misuse::Working) => Some("git aynig set-working".to_owned()),
+        AppError::Misuse(Misuse::Working { branch, remote }) => {
+            let branch = branch.as_ref().map(|name| format!(" -b {}", branch_word(name.as_bytes())));
+            let remote = hints::remote_option(remote.as_deref());
+            Some(format!("git aynig set-working{remote}{}", branch.unwrap_or_default()))
+        }
         AppError::Misuse(Misuse::Id { listing, .. }) => listing.map(|verb| format!("git aynig {verb}")),
         AppError::Unasked(remote) | AppError::NoBranch { unasked: Some(remote), .. } => {
             Some(hints::same_with_remote(remote))
@@ -247,6 +251,7 @@ fn flowed(error: &FlowError) -> Option<String> {
         FlowError::CheckedOut { place, .. } => {
             Some(format!("git -C {} switch --detach", hints::place(place)))
         }
+        FlowError::Refused(Refused::NameTaken(_)) => Some("git aynig flow list".to_owned()),
         FlowError::NoTemplate(_) | FlowError::NotOwnTemplate(_) => {
             Some("git aynig flow template list".to_owned())
         }
@@ -254,7 +259,6 @@ fn flowed(error: &FlowError) -> Option<String> {
             Refused::AliasTaken { .. }
             | Refused::NodeExists(_)
             | Refused::EdgeToNowhere { .. }
-            | Refused::NameTaken(_)
             | Refused::Empty { .. }
             | Refused::TooLong { .. }
             | Refused::BranchTaken(_)
@@ -272,16 +276,15 @@ fn talked(error: &TalkError, remote: Option<&str>) -> Option<String> {
     let at = |branch| Addressed::new(branch, remote);
     match error {
         TalkError::NoBranch(branch) => Some(at(branch).list()),
-        TalkError::IsAnswer => Some("git aynig answer <branch> <choice>".to_owned()),
         TalkError::IdTaken(branch, _) | TalkError::NotWaiting(branch, _) => Some(at(branch).call("inbox")),
         TalkError::NoQuestion(_)
         | TalkError::NoSuchQuestion(_)
         | TalkError::Gone(_)
         | TalkError::Several(..) => Some("git aynig status --waiting".to_owned()),
         TalkError::Dialect(_) => Some("git aynig ask --wait".to_owned()),
-        TalkError::NoShortForm { .. } | TalkError::NotOffered { .. } => {
-            Some("git aynig answer <branch> <choice>".to_owned())
-        }
+        TalkError::IsAnswer(branch)
+        | TalkError::NoShortForm { branch, .. }
+        | TalkError::NotOffered { branch, .. } => Some(format!("{} <choice>", at(branch).call("answer"))),
         TalkError::NoJudge(_, name, _) => {
             Some(format!("git aynig doctor, or {}", removal(&name.to_string(), remote)))
         }
@@ -293,7 +296,10 @@ fn talked(error: &TalkError, remote: Option<&str>) -> Option<String> {
         }
         TalkError::Unseen(id, _) => Some(format!("git show refs/aynig/asked/{id}")),
         // An answer that was given stands; anything that is to be added is a message.
-        TalkError::Answered { .. } => Some("git aynig send <branch> -m <text>".to_owned()),
+        TalkError::Answered { branch, .. } => {
+            let send = branch.as_ref().map(|branch| at(branch).call("send"));
+            Some(format!("{} -m <text>", send.as_deref().unwrap_or("git aynig send <branch>")))
+        }
         TalkError::Outside | TalkError::Message(_) | TalkError::Unreadable(..) | TalkError::Change(_) => None,
     }
 }
@@ -371,14 +377,13 @@ impl Failure {
                 Some("move the branch's own away, commit that, then try again".to_owned())
             }
             ChangeError::Blocked(_, by) => Some(format!("{}, then try again", hints::of_obstacle(by))),
-            ChangeError::NotFanned(branch) => Some(at(branch).call("fan")),
-            ChangeError::Chosen { branch, .. } | ChangeError::Unfinished(branch, _) => {
-                Some(at(branch).call("status"))
-            }
+            ChangeError::NotFanned(branch)
+            | ChangeError::Chosen { branch, .. }
+            | ChangeError::Unfinished(branch, _)
+            | ChangeError::Exists(branch) => Some(at(branch).call("status")),
             ChangeError::Fanned(branch, attempts) => {
                 Some(at(attempts.first().unwrap_or(branch)).call("choose"))
             }
-            ChangeError::Exists(branch) => Some(at(branch).call("status")),
             ChangeError::NoRules(..) => Some("git aynig help land".to_owned()),
             ChangeError::MayNotLand(Refusal::Target { onto, key }) => {
                 let (key, onto) = (shell_word(key.as_bytes()), shell_word(onto.short()));

@@ -325,7 +325,7 @@ fn of_system(error: &std::io::Error, path: Option<&Path>) -> Vec<String> {
     if is_full(error) {
         return vec!["free disk space ('df -h', 'df -i'), then tick again".to_owned()];
     }
-    if error.kind() == std::io::ErrorKind::NotADirectory
+    if matches!(error.kind(), std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists)
         && let Some(file) = path.and_then(in_place_of_a_folder)
     {
         return vec![move_aside(file)];

@@ -35,6 +35,10 @@ pub fn command(mend: &Mend) -> String {
             format!("git aynig set-state {state} -b {}", word(branch))
         }
         Mend::Tick(branch) => format!("git aynig tick {}", word(branch)),
+        Mend::Resume { id, remote } => {
+            let which = id.map_or_else(|| "--all".to_owned(), |id| id.to_string());
+            format!("git aynig resume{} {which}", hints::remote_option(remote.as_deref()))
+        }
         Mend::Cancel(branch) => format!("git aynig cancel {}", word(branch)),
         Mend::GitStatus(dir) => format!("git -C {} status", quoted(dir)),
         Mend::ListBranches => "git branch --list".to_owned(),

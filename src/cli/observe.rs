@@ -1,6 +1,7 @@
 //! What is shown while commands run: a line on a terminal, or their output where it was asked for.
 
 use super::output::{self, StreamEscaper};
+use super::terminal::is_dumb;
 use crate::protocol::text::escape;
 use crate::runner::{Observer, Progress};
 use crate::store::RefName;
@@ -12,7 +13,7 @@ use std::time::Instant;
 /// Lines that are not complete yet, by branch and by whether they are of standard error.
 type Begun = BTreeMap<(String, bool), Vec<u8>>;
 
-/// Shows progress on standard error, if that is a terminal.
+/// Shows progress on standard error, if that is a terminal that can be drawn on.
 pub struct Display {
     live: bool,
     notes: bool,
@@ -43,7 +44,7 @@ impl Display {
     pub fn new(quiet: bool, tee: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let tame = [std::io::stdout().is_terminal(), terminal].map(|shown| shown.then(Mutex::default));
-        let live = terminal && !quiet && !tee;
+        let live = terminal && !quiet && !tee && !is_dumb();
         Self { live, notes: !quiet, running: Mutex::default(), tame, marked: None, begun: None }
     }
 

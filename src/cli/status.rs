@@ -298,11 +298,11 @@ pub(super) fn answered(
             let stopped = at.resume_flow().filter(|_| state(status) == BLOCKED);
             let rests = status.standing == Standing::Waits && !state(status).starts_with(TURN);
             let governed = event.filter(|event| rests && event.message.last(GOVERN_RUN).is_some());
-            let set = match event.and_then(|event| event.message.last(QUESTION)) {
-                Some(_) if !asks.is_empty() => asks,
-                Some(_) => format!("; {} <choice>", at.call("answer")),
+            let asked = event.is_some_and(|event| event.message.last(QUESTION).is_some());
+            let set = match governed {
+                _ if asked && !asks.is_empty() => asks,
                 // What lets a governed run go on depends on its state, which its own `status` reads.
-                None if governed.is_some() => {
+                Some(_) => {
                     format!("; git aynig govern status{} -b {}{asks}", hints::remote_option(remote), at.word)
                 }
                 None if stopped.is_some() => format!("; {}{asks}", stopped.unwrap_or_default()),
@@ -315,18 +315,19 @@ pub(super) fn answered(
     }
 }
 
-/// Returns the command that answers a question, with its choices. It names the branch or, where the branch
-/// asks `more` than one question, the question's id.
+/// Returns the command that answers a question, with a placeholder that lists its choices: a shell that is
+/// given the line as it stands declines it, so that no user chooses by accident. It names the branch or, where
+/// the branch asks `more` than one question, the question's id.
 pub(super) fn answer_call(question: &Question, at: &Addressed, more: bool) -> String {
     let choices = question.choices.iter().map(|choice| shell_word(choice.as_bytes()));
     let choices = choices.collect::<Vec<_>>().join("|");
-    let choices = if choices.is_empty() { "<answer>".to_owned() } else { choices };
+    let choices = if choices.is_empty() { "answer" } else { &choices };
     let call = at.call("answer");
     let answer = match call.strip_suffix(&*at.word).filter(|_| more) {
         Some(call) => format!("{call}{}", question.id),
         None => call,
     };
-    format!("{answer} {choices}")
+    format!("{answer} <{choices}>")
 }
 
 /// Returns what a branch asks, the command that answers, and for how long each question has been open; then

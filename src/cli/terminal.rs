@@ -21,6 +21,11 @@ use std::time::Duration;
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
 const LEAVE: &[u8] = b"\x1b[?7h\x1b[?25h\x1b[?1049l";
 
+/// True for a terminal that shows text and nothing else: `TERM=dumb`, as Git reads it.
+pub fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
 /// A terminal that is ours until it is dropped.
 pub struct Terminal {
     before: Termios,
@@ -56,9 +61,9 @@ pub enum Key {
 }
 
 impl Terminal {
-    /// True where standard input and standard output are a terminal.
+    /// True where standard input and standard output are a terminal that can be drawn on.
     pub fn is_there() -> bool {
-        io::stdout().is_terminal() && io::stdin().is_terminal()
+        io::stdout().is_terminal() && io::stdin().is_terminal() && !is_dumb()
     }
 
     /// Takes the terminal: its alternate screen, and its keys one by one, without an echo.

@@ -8,8 +8,9 @@ to that very commit, by compare-and-swap. So the target never holds what failed 
 meanwhile is merged and checked again.
 
 A conflict, a check that fails, or local changes that are in the way leave the branch 'stalled' with its paths in the \
-commit's body, as any run; git-aynig-retry(1) asks for it again. Of branches that are to land in one place one is checked \
-at a time, and the others wait; with --after in an order of your own.
+commit's body, as any run; git-aynig-retry(1) asks for it again. While one branch is checked, others that \
+are to land in the same place wait; with --after in an order of your own. Of two whose checks begin in the same moment one lands, \
+and the other is merged and checked again.
 
 The branch itself holds what was checked: the merge with its target, or its commits on top of it, and in the end the state \
 'landed'. A command may ask for its own branch to be landed, by declaring the state 'land' with the trailer \

@@ -110,7 +110,7 @@ own, or the work that is its parent.";
 pub const ANSWER_MORE: &str = "\
 Exit status:
   0    answered
-  2    not one of the choices; about another commit by now; several questions; it cannot be signed
+  2    there is no such branch; not one of the choices; about another commit by now; several questions; it cannot be signed
   3    answered meanwhile
   75   try again later
   128  no run asks there, or waits for an answer any more

@@ -76,7 +76,7 @@ Exit status:
 
 Examples:
   git aynig wait job --timeout 10m
-  git aynig wait job --for done --for failed && git merge job
+  git aynig wait job --for done && git merge job
 
 See also:
   git-aynig(1), git-aynig-status(1), git-aynig-events(1), git-aynig-run(1)";

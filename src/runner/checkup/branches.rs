@@ -79,7 +79,9 @@ fn judge(status: &BranchStatus, home: &Home) -> Option<Finding> {
         }
         Standing::Held(_) => return None,
         Standing::Waits if !status.alike.is_empty() => {
-            let text = format!("{branch}: no command answers its state");
+            let state = status.tip.event.as_ref().and_then(|event| event.state_name());
+            let (state, meant) = (state.map_or("", |name| name.as_str()), status.alike.join("' or '"));
+            let text = format!("{branch}: no command answers its state '{state}': did you mean '{meant}'?");
             (Warning, text, set(Some(status.alike[0].clone())))
         }
         Standing::Waits => return None,

@@ -1,5 +1,6 @@
 //! What mends a finding, as a value: the command line turns it into shell commands.
 
+use crate::protocol::inbox::MessageId;
 use crate::runner::home::Home;
 use crate::store::RefName;
 use crate::store::command_start::Unfit;
@@ -39,6 +40,13 @@ pub enum Mend {
     SetState(RefName, Option<String>),
     /// Tick a branch.
     Tick(RefName),
+    /// Take back a pause.
+    Resume {
+        /// The pause; `None` where it has no id of its own: then all are taken back.
+        id: Option<MessageId>,
+        /// The remote whose branches it holds; `None` for those of this repository.
+        remote: Option<String>,
+    },
     /// Take a branch's lease away.
     Cancel(RefName),
     /// Look at a working tree.

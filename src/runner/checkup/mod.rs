@@ -91,11 +91,11 @@ fn shown(path: &Path) -> String {
 type Findings = Vec<Finding>;
 
 impl Runner<'_> {
-    /// Runs all checks, those of trust and branches with `ticked`, a runner that may work on a remote's
+    /// Runs all checks, those of trust, branches and pauses with `ticked`, a runner that may work on a remote's
     /// branches. A check that fails is a finding too.
     pub fn checkup(&self, ticked: &Self) -> Findings {
         type Check<'r, 'a> = fn(&'r Runner<'a>, &mut Findings) -> Result<(), RunnerError>;
-        let checks: [(&str, Check<'_, '_>); 16] = [
+        let checks: [(&str, Check<'_, '_>); 17] = [
             ("repository", Self::check_backend),
             ("trailers", Self::check_trailers),
             ("trust", Self::check_trust),
@@ -104,6 +104,7 @@ impl Runner<'_> {
             ("hooks", Self::check_hooks),
             ("worktrees", Self::check_worktrees),
             ("pending", Self::check_queue),
+            ("paused", Self::check_pauses),
             ("sandbox", Self::check_sandbox),
             ("disk", Self::check_disks),
             ("durability", Self::check_durability),
@@ -115,7 +116,7 @@ impl Runner<'_> {
         ];
         let mut found = Findings::new();
         for (subject, check) in checks {
-            let runner = if ["trust", "branches"].contains(&subject) { ticked } else { self };
+            let runner = if ["trust", "branches", "paused"].contains(&subject) { ticked } else { self };
             if let Err(error) = check(runner, &mut found) {
                 found.push(Finding::new(Error, subject, with_causes(&error)));
             }

@@ -1,9 +1,11 @@
-//! Branches that wait for a worktree, and why.
+//! Branches that wait for a worktree, and why; pauses, which hold branches until they are taken back.
 
 use super::Level::{Ok as Fine, Warning};
 use super::{Finding, Findings, Mend, name};
 use crate::protocol::event::Event;
+use crate::protocol::inbox::{PAUSED, parse_id_ref};
 use crate::protocol::text::escape;
+use crate::runner::known::ReadPause;
 use crate::runner::pending;
 use crate::runner::{Runner, RunnerError};
 use std::time::{Duration, SystemTime};
@@ -44,6 +46,25 @@ impl Runner<'_> {
                 )
                 .mend(tick),
             });
+        }
+        Ok(())
+    }
+
+    /// Names each pause that stands: none is an error, but a user who wonders why nothing runs looks here.
+    pub(super) fn check_pauses(&self, found: &mut Findings) -> Result<(), RunnerError> {
+        for ReadPause { name, id, pause, .. } in self.read_pauses()? {
+            let quoted = |pattern: &String| format!("'{}'", escape(pattern.as_bytes()));
+            let what = match &pause.patterns[..] {
+                [] => "every branch".to_owned(),
+                some => some.iter().map(quoted).collect::<Vec<_>>().join(", "),
+            };
+            let (by, first) = (pause.holder.to_string(), pause.reason.lines().next());
+            let why = first.map(|first| format!(": {}", escape(first.as_bytes()))).unwrap_or_default();
+            let text = format!("{what}: paused by {}{why}", escape(by.as_bytes()));
+            // Only a pause whose ref is named by its id can be taken back by it.
+            let id = parse_id_ref(PAUSED, name.as_bytes()).map(|_| id);
+            let remote = self.settings.remote.clone();
+            found.push(Finding::new(Warning, "paused", text).mend(Mend::Resume { id, remote }));
         }
         Ok(())
     }

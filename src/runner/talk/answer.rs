@@ -154,7 +154,7 @@ impl Runner<'_> {
         match open.pop() {
             None => match head_question(&tip) {
                 Some(id) => {
-                    self.unless_answered(branch, id)?;
+                    self.unless_answered(Some(branch), id)?;
                     Err(self.not_signed_on(branch)?.unwrap_or(TalkError::NoSuchQuestion(id)))
                 }
                 None => Err(match self.answered_on(branch)? {
@@ -196,7 +196,7 @@ impl Runner<'_> {
                     let at = parse_inbox_ref(name.as_bytes())?;
                     (at.id == answer_id(id)).then(|| RefName::branch(at.branch))
                 });
-                self.unless_answered(&waits.unwrap_or_else(|| RefName::branch("HEAD")), id)?;
+                self.unless_answered(waits.as_ref(), id)?;
                 Err(error)
             }
             other => other,
@@ -223,7 +223,7 @@ impl Runner<'_> {
         let waits = self.inbox(branch, Some(&Kind::answer()), &|_, _| false)?;
         Ok(waits.into_iter().rev().filter_map(|waiting| waiting.letter.ok()).find_map(|letter| {
             let (id, choice) = (letter.question?, letter.choice.unwrap_or_default());
-            Some(TalkError::Answered { id, by: letter.from, choice })
+            Some(TalkError::Answered { branch: Some(branch.clone()), id, by: letter.from, choice })
         }))
     }
 
@@ -252,11 +252,14 @@ impl Runner<'_> {
         Ok(tip.map_or(Asker::Nobody, |tip| asker(&tip, asked)))
     }
 
-    /// Fails with [`TalkError::Answered`] if the question was answered.
-    fn unless_answered(&self, branch: &RefName, id: MessageId) -> Result<(), TalkError> {
-        match self.sent_before(branch, answer_id(id))? {
+    /// Fails with [`TalkError::Answered`] if the question of this branch was answered. `None` for a branch that
+    /// is not known: the answer is then looked for among those that were taken in.
+    fn unless_answered(&self, branch: Option<&RefName>, id: MessageId) -> Result<(), TalkError> {
+        let of = branch.cloned();
+        match self.sent_before(&of.clone().unwrap_or_else(|| RefName::branch("HEAD")), answer_id(id))? {
             None => Ok(()),
             Some(sent) => Err(TalkError::Answered {
+                branch: of,
                 id,
                 by: sent.letter.from,
                 choice: sent.letter.choice.unwrap_or_default(),
@@ -278,17 +281,17 @@ impl Runner<'_> {
         let (branch, question) = (asked.branch(), &asked.question);
         if question.offers(&answering.choice) == Offered::No {
             let choice = answering.choice.clone();
-            return Err(TalkError::NotOffered { choice, offered: offered(question) });
+            return Err(TalkError::NotOffered { branch, choice, offered: offered(question) });
         }
         // A commit in the answer's place that is no answer is removed first, so that it does not keep this
         // one out.
         self.answer_of(asked)?;
-        self.unless_answered(&branch, question.id)?;
+        self.unless_answered(Some(&branch), question.id)?;
         let tip = self.fresh_tip(&branch)?;
         let who = tip.as_ref().map_or(Asker::Nobody, |tip| asker(tip, asked));
         if who == Asker::Nobody {
             // Another answer may have been given and taken in since this function looked.
-            self.unless_answered(&branch, question.id)?;
+            self.unless_answered(Some(&branch), question.id)?;
             return Err(TalkError::Gone(question.id));
         }
         if let Some(seen) = answering.seen {
@@ -305,7 +308,7 @@ impl Runner<'_> {
         // This succeeds only while the question stands and has no answer; it deletes the question.
         let gone = [RefChange::delete(asked.name(), asked.commit)];
         if !self.create_with(&asked.answer_name(), commit, &gone, "aynig: answer")? {
-            self.unless_answered(&branch, question.id)?;
+            self.unless_answered(Some(&branch), question.id)?;
             return Err(TalkError::Gone(question.id));
         }
         let event = tip.as_ref().and_then(|tip| tip.event.as_ref()).filter(|_| who == Asker::Head);
@@ -342,5 +345,6 @@ pub(crate) fn short_form(question: &Question, yes: bool) -> Result<String, TalkE
     let (words, meant) = if yes { (YES, "yes") } else { (NO, "no") };
     let is = |word: &&str| question.choices.iter().find(|choice| choice.eq_ignore_ascii_case(word));
     let found = words.iter().find_map(is);
-    found.cloned().ok_or_else(|| TalkError::NoShortForm { meant, offered: offered(question) })
+    let branch = RefName::branch(&question.branch);
+    found.cloned().ok_or_else(|| TalkError::NoShortForm { branch, meant, offered: offered(question) })
 }

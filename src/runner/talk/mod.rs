@@ -33,7 +33,7 @@ pub enum TalkError {
     NoBranch(RefName),
     /// Answers are given by a verb of their own.
     #[error("an answer is given to a question, by a verb of its own")]
-    IsAnswer,
+    IsAnswer(RefName),
     /// The message can't be written, for this reason.
     #[error("cannot write the message: {0}")]
     Message(String),
@@ -73,6 +73,8 @@ pub enum TalkError {
     /// The question was answered before.
     #[error("question {id} was answered by {by}: {choice}")]
     Answered {
+        /// The branch that asked, where that is known.
+        branch: Option<RefName>,
         /// The question.
         id: MessageId,
         /// Who answered.
@@ -83,6 +85,8 @@ pub enum TalkError {
     /// The choice was not offered.
     #[error("'{choice}' is no answer that is offered: {offered}")]
     NotOffered {
+        /// The branch that asks.
+        branch: RefName,
         /// The choice that was given.
         choice: String,
         /// The choices that are offered.
@@ -91,6 +95,8 @@ pub enum TalkError {
     /// None of the choices means yes, or no.
     #[error("the question offers no answer that means {meant}: {offered}")]
     NoShortForm {
+        /// The branch that asks.
+        branch: RefName,
         /// `yes` or `no`.
         meant: &'static str,
         /// The choices that are offered.

@@ -57,7 +57,7 @@ impl Runner<'_> {
         inside: Option<&Inside>,
     ) -> Result<Sent, TalkError> {
         if sending.kind.is_answer() {
-            return Err(TalkError::IsAnswer);
+            return Err(TalkError::IsAnswer(branch.clone()));
         }
         let tip = self.fresh_tip(branch)?.ok_or_else(|| TalkError::NoBranch(branch.clone()))?;
         let event = tip.event.as_ref().filter(|event| !event.is_working());

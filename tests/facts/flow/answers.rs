@@ -35,7 +35,7 @@ fn an_answer_to_a_raw_program_is_its_next_turn() {
     let shown = life.run(&["flow", "show", "play"]).expect(0).stdout;
     assert!(!shown.contains("flow approve"), "it is no call to approve: {shown}");
     let status = life.run(&["status"]).expect(0).stdout;
-    let hint = format!("git aynig answer {branch} red|blue");
+    let hint = format!("git aynig answer {branch} <red|blue>");
     assert!(shown.contains(&hint) && status.contains(&hint), "{shown}{status}");
     let long = format!("As the sky.\n{}\nand so to its end", "x".repeat(60_000));
     life.run(&["answer", &asked, "blue", "-m", &long]).expect(0);

@@ -3,7 +3,6 @@
 use crate::support::world::World;
 use crate::verbs::rig::Rig;
 use std::io::Read;
-use std::process::Stdio;
 
 /// K55
 #[test]
@@ -76,13 +75,14 @@ fn a_run_of_the_aynig_dialect_ends_where_its_command_wrote_so() {
     assert_eq!(shown.out, "new.txt\n", "{}", shown.err);
 }
 
-/// What `git aynig diff work` shows on a terminal.
-fn on_a_terminal(rig: &Rig) -> String {
+/// What a verb shows on a terminal of this kind.
+pub fn on_a_terminal(rig: &Rig, kind: &str, args: &[&str]) -> String {
     let terminal = nix::pty::openpty(None, None).unwrap();
     let mut command = rig.world.command(rig.world.root().join("bin/git-aynig"), &rig.dir);
-    command.env("TERM", "xterm").args(["diff", "work"]);
-    let err = terminal.slave.try_clone().unwrap();
-    let mut child = command.stdin(Stdio::null()).stdout(terminal.slave).stderr(err).spawn().unwrap();
+    command.env("TERM", kind).args(args);
+    let end = || terminal.slave.try_clone().unwrap();
+    let mut child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+    drop(terminal.slave);
     drop(command);
     let mut shown = Vec::new();
     // A terminal without a user at its other end is read to its end by an error.
@@ -98,14 +98,14 @@ fn the_users_pager_shows_it_and_a_repositorys_only_once_it_is_trusted() {
     rig.set("work", "ok");
     rig.aynig(&["tick", "work"]).expect(0);
     rig.git(&["config", "--global", "core.pager", "sed 's/^/mine: /'"]);
-    let shown = on_a_terminal(&rig);
+    let shown = on_a_terminal(&rig, "xterm", &["diff", "work"]);
     assert!(shown.contains("mine: ") && shown.contains("+++ b/made.txt"), "{shown}");
     rig.git(&["config", "core.pager", "sed 's/^/theirs: /'"]);
     rig.git(&["config", "diff.external", "echo external"]);
-    let shown = on_a_terminal(&rig);
+    let shown = on_a_terminal(&rig, "xterm", &["diff", "work"]);
     assert!(shown.contains("theirs: external"), "{shown}");
     rig.aynig(&["trust", "--revoke"]).expect(0);
-    let shown = on_a_terminal(&rig);
+    let shown = on_a_terminal(&rig, "xterm", &["diff", "work"]);
     assert!(shown.contains("mine: ") && shown.contains("+++ b/made.txt"), "{shown}");
     let said = rig.aynig(&["diff", "work", "--", "--submodule=log"]).expect(2);
     assert!(said.err.contains("hint: git aynig trust"), "{}", said.err);

@@ -761,3 +761,24 @@ fn configuration_under_which_git_sees_other_trailers_is_warned_of() {
     rig.git(&["config", "core.commentChar", "#"]);
     assert!(rig.doctor(0).iter().all(|f| f["subject"] != "trailers"));
 }
+
+/// K50: a pause is no error, and is named with what takes it back
+#[test]
+fn a_pause_is_named_with_the_command_that_ends_it() {
+    let rig = Rig::new();
+    rig.set("work", "ok");
+    rig.aynig(&["pause", "-m", "moving house"]).expect(0);
+    let findings = rig.doctor(0);
+    let pause =
+        found(&findings, "warning", "paused", "every branch: paused by person ada@example.com: moving house");
+    let resume = pause["hint"].as_str().unwrap().to_owned();
+    assert_eq!(rig.aynig(&["tick", "work"]).expect(0).out.lines().count(), 1);
+    rig.world.run("sh", &rig.dir, &["-c", &format!("{resume} --no-tick")]).expect(0);
+    assert!(rig.doctor(0).iter().all(|finding| finding["subject"] != "paused"));
+    rig.git(&["update-ref", "refs/aynig/paused/none", "HEAD"]);
+    let findings = rig.doctor(0);
+    assert_eq!(
+        found(&findings, "warning", "paused", "every branch: paused")["hint"],
+        "git aynig resume --all"
+    );
+}

@@ -27,7 +27,7 @@ fn needs(example: &str) -> &'static str {
             "git aynig set-state fail -b job && ! git aynig tick job"
         }
         "git aynig wait job --timeout 10m" => "git aynig set-state review -b job",
-        "git aynig wait job --for done --for failed && git merge job" => "git aynig set-state done -b job",
+        "git aynig wait job --for done && git merge job" => "git aynig set-state done -b job",
         "git aynig retry job && git aynig tick job" => {
             "git aynig set-state build -b job; ! git aynig tick job && git switch -q job && printf 'all:\\n' >Makefile && \
              git add Makefile && git commit -qm mended && git switch -q main"

@@ -23,7 +23,11 @@ fn a_misspelt_state_is_asked_about_wherever_somebody_looks() {
     let said = world.aynig(&dir, &["status"]).expect(0);
     assert!(said.out.contains("waits for a person; did you mean 'deploy'?"), "{}", said.out);
     let said = world.aynig(&dir, &["doctor"]);
-    assert!(said.out.contains("work: no command answers its state"), "{}", said.out);
+    assert!(
+        said.out.contains("work: no command answers its state 'depoly': did you mean 'deploy'?"),
+        "{}",
+        said.out
+    );
     assert!(said.out.contains("git aynig set-state deploy -b work"), "{}", said.out);
     // States that have a meaning, and those that are far from all others, are no mistake.
     for state in ["done", "waiting", "failed", "review"] {

@@ -1,6 +1,7 @@
 //! `status --watch` on a terminal of its own, and what `status` shows of what runs and waits.
 
 use crate::support::life::eventually;
+use crate::verbs::diff::on_a_terminal;
 use crate::verbs::rig::Rig;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::pty::{Winsize, openpty};
@@ -254,4 +255,17 @@ fn a_run_is_shown_with_the_last_line_that_it_printed() {
     assert_eq!((&object["last_line"], &object["group"]), (&"one".into(), &"running".into()));
     rig.go();
     tick.wait().unwrap();
+}
+
+/// K55: a terminal that shows text and nothing else gets text and nothing else
+#[test]
+fn nothing_is_drawn_on_a_dumb_terminal() {
+    let rig = Rig::new();
+    for (kind, draws) in [("xterm", true), ("dumb", false)] {
+        rig.set("work", "ok");
+        let shown = on_a_terminal(&rig, kind, &["tick", "work"]);
+        assert!(shown.contains("work: ok -> ") && shown.contains('\x1b') == draws, "{kind}: {shown:?}");
+    }
+    let shown = on_a_terminal(&rig, "dumb", &["status", "--watch"]);
+    assert!(shown.contains("draws on a terminal") && !shown.contains('\x1b'), "{shown:?}");
 }

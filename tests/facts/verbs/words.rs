@@ -44,6 +44,39 @@ fn a_branch_is_one_word_of_a_command_whatever_its_name() {
     assert!(!lock.exists());
 }
 
+/// K36: what is named in a call is named in the command that mends it; a hint changes no other branch
+#[test]
+fn a_hint_is_about_the_branch_that_was_named() {
+    let rig = Rig::new();
+    let refused = rig.aynig(&["set-state", "working", "-b", "work"]).expect(129);
+    assert_eq!(hints(&refused), ["git aynig set-working -b work"]);
+    let refused = rig.aynig(&["set-state", "working", "-b", "work", "--remote", "far"]).expect(129);
+    assert_eq!(hints(&refused), ["git aynig set-working --remote far -b work"]);
+    rig.set("work", "drafted");
+    // What is no attempt is not made one by what is pasted.
+    for verb in ["compare", "choose"] {
+        let refused = rig.aynig(&[verb, "work"]).expect(128);
+        assert_eq!(hints(&refused), ["git aynig status work"], "{verb}");
+    }
+    let refused = rig.aynig(&["compare", "nowhere"]).expect(128);
+    assert!(refused.err.contains("branch 'nowhere' does not exist"), "{}", refused.err);
+    let refused = rig.aynig(&["send", "work", "--kind", "answer", "-m", "yes"]).expect(2);
+    assert_eq!(hints(&refused), ["git aynig answer work <choice>"]);
+}
+
+/// K16, K36: a file where a folder is to be made is named with the command that moves it
+#[test]
+fn a_file_in_the_place_of_our_folder_is_moved_by_its_hint() {
+    let rig = Rig::new();
+    rig.set("work", "ok");
+    let folder = rig.git_dir().join("aynig");
+    std::fs::remove_dir_all(&folder).unwrap_or_default();
+    std::fs::write(&folder, "").unwrap();
+    let refused = rig.aynig(&["tick", "work"]).expect(128);
+    paste(&rig, &hints(&refused)[0]).expect(0);
+    rig.aynig(&["tick", "work"]).expect(0);
+}
+
 /// K8, K23: the commit itself says what to type, for who reads nothing else.
 #[test]
 fn a_stalled_branch_says_how_it_is_asked_again() {

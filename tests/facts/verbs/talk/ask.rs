@@ -87,12 +87,33 @@ fn an_answer_that_does_not_fit_is_refused() {
     life.question();
     let said = life.run(&["answer", "work", "maybe"]).expect(2).stderr;
     assert!(said.contains("'maybe' is no answer that is offered: 'yes', 'no'"), "{said}");
+    assert!(said.contains("hint: git aynig answer work <choice>\n"), "{said}");
+    // What is shown to who answers is pasted as it stands, and answers nothing.
+    let shown = life.run(&["status", "--waiting"]).expect(0).stdout;
+    let call = shown.lines().find_map(|line| line.split_once("'Deploy?': ")).unwrap().1;
+    let pasted = life.repo.command("sh").args(["-c", &format!("{call}\n")]).output().unwrap();
+    assert!(call.starts_with("git aynig answer work <yes|no>") && !pasted.status.success(), "{pasted:?}");
     let said = life.run(&["answer", "work", "yes", "--seen", "main"]).expect(2).stderr;
     assert!(said.contains("is not about") && said.contains("hint: git show refs/aynig/asked/"), "{said}");
     assert_eq!(life.said_in("asked").len(), 1);
     life.run(&["reject", "work"]).expect(0);
     tick.done().expect(0);
     assert_eq!(life.said("choice"), "no\n");
+}
+
+/// K49b: a head whose question is gone is given another state, as `answer` finds none
+#[test]
+fn a_question_that_is_gone_is_not_offered() {
+    let script = "id=$(git aynig ask Which? --choice yes)\n\
+                  git aynig set-state --emit asked --trailer \"dwp-question: $id\" --trailer 'dwp-accepts: answer=build'\n";
+    let life = Life::new(&[("build", script)]);
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    assert!(life.run(&["status", "--waiting"]).expect(0).stdout.contains("git aynig answer work <yes>"));
+    let question = &life.said_in("asked")[0];
+    life.git(&["update-ref", "-d", &format!("refs/aynig/asked/{question}")]);
+    let shown = life.run(&["status", "--waiting"]).expect(0).stdout;
+    assert!(shown.contains("; git aynig set-state <state> -b work") && !shown.contains("answer"), "{shown}");
 }
 
 /// K49a: an older snapshot is not what the run asks about now.
@@ -158,7 +179,7 @@ fn a_head_waits_for_the_answer_of_the_question_that_it_names() {
     assert_eq!(life.trailer("refs/heads/work", "dwp-question"), Some(id.clone()));
     life.run(&["approve", "work"]).expect(2);
     let waiting = life.run(&["status", "--waiting"]).expect(0).stdout;
-    assert!(waiting.contains("; it asks 'Which?': git aynig answer work left|right"), "{waiting}");
+    assert!(waiting.contains("; it asks 'Which?': git aynig answer work <left|right>"), "{waiting}");
     // The head may be what was looked at.
     life.run(&["answer", "work", "left", "--seen", "work", "--no-tick"]).expect(0);
     assert_eq!((life.said_in("asked").len(), life.said_in("inbox").len()), (0, 1));
@@ -224,10 +245,10 @@ fn a_run_that_waits_for_an_answer_gives_its_job_back() {
         life.repo.git_dir().join("aynig/runs").join(life.trailer("refs/heads/work", "dwp-run-id").unwrap());
     eventually("it waits", || asking.join("asking").exists().then_some(()));
     let waiting = life.run(&["status", "--waiting"]).expect(0).stdout;
-    assert!(waiting.contains("; it asks 'Deploy?': git aynig answer work yes|no (for "), "{waiting}");
+    assert!(waiting.contains("; it asks 'Deploy?': git aynig answer work <yes|no> (for "), "{waiting}");
     // A user who looks at what runs is told too, and programs what people are.
     let running = life.run(&["status", "work"]).expect(0).stdout;
-    assert!(running.contains("; it asks 'Deploy?': git aynig answer work yes|no"), "{running}");
+    assert!(running.contains("; it asks 'Deploy?': git aynig answer work <yes|no>"), "{running}");
     let object = &life.run(&["status", "--waiting", "--json"]).expect(0).objects("aynig.status/1")[0];
     let asked = &object["questions"][0];
     assert_eq!(
