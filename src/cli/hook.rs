@@ -43,9 +43,11 @@ pub fn run(global: &Global, args: &Hook) -> i32 {
 /// Looks at what others wrote and a merge, or a rebase, has brought: that may be rules which let logs into
 /// commits.
 fn merged(global: &Global, rebased: bool) -> Result<(), Failure> {
-    let session = global.open()?;
-    logs_away(&session);
-    Ok(here(|| Ok(session), rebased, &Speaker)?)
+    // Where the repository can't be opened, that is said only of what is asked for.
+    if let Ok(session) = global.open() {
+        logs_away(&session);
+    }
+    Ok(here(|| global.open(), rebased, &Speaker)?)
 }
 
 fn received(global: &Global) -> Result<(), Failure> {

@@ -21,6 +21,7 @@ use crate::store::beneath::{BeneathError, Root};
 use crate::store::command_tree::Command;
 use crate::store::slots::{Occupant, Slot};
 use crate::store::{RefName, StoreError};
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,9 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+/// How often a run's lock is tried for, and how long between.
+const HELD_TRIES: u32 = 50;
+const HELD_PAUSE: Duration = Duration::from_millis(2);
 /// How often the runner checks for a signal while the slot is filled.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -71,6 +75,20 @@ pub(super) struct ActiveRun<'a> {
 
 fn stopped(why: &str) -> RunnerError {
     StoreError::Gix { what: "fill the worktree", message: why.to_owned() }.into()
+}
+
+/// Locks the file by which others see that the run lives. A process that looks whether the run is dead has that
+/// lock for a moment. `None` where the file system has no locks.
+fn hold(mut lock: File) -> Option<Flock<File>> {
+    for _ in 0..HELD_TRIES {
+        match Flock::lock(lock, FlockArg::LockExclusiveNonblock) {
+            Ok(held) => return Some(held),
+            Err((file, Errno::EWOULDBLOCK)) => lock = file,
+            Err(_) => return None,
+        }
+        std::thread::sleep(HELD_PAUSE);
+    }
+    None
 }
 
 impl<'a> ActiveRun<'a> {
@@ -135,7 +153,7 @@ impl<'a> ActiveRun<'a> {
         root.create_dirs(&name, 0o700).map_err(failed)?;
         let root = root.below(&name).map_err(failed)?;
         let lock = root.lock_file(Path::new("lock"), 0o644).map_err(failed)?;
-        self.alive = Flock::lock(lock, FlockArg::LockExclusiveNonblock).ok();
+        self.alive = hold(lock);
         let message = Message::parse(&self.claim.trigger.commit.message);
         root.replace(Path::new("body"), body_said(&message), 0o644).map_err(failed)?;
         if let Some(lines) = runner.told_messages(&self.claim.trigger)? {

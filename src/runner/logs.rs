@@ -13,13 +13,14 @@ use crate::protocol::id::ObjectId;
 use crate::store::beneath::{BeneathError, Root, apart};
 use crate::store::repository::Repository;
 use crate::store::sparse;
-use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The folder of logs, relative to the main working tree.
 const LOGS: &str = ".aynig/logs";
+/// The name of the log of what runs in the background.
+const HOOK_LOG: &str = "hook.log";
 /// The end of the name of a run's file of events.
 pub(super) const EVENTS: &str = ".events.jsonl";
 
@@ -46,14 +47,31 @@ impl Logs {
 /// the way, or because Git would not ignore what is there.
 pub(crate) fn folder(repo: &Repository) -> (PathBuf, bool) {
     let inside = repo.aynig_dir().join("logs");
-    let Some(main) = &repo.main_dir else { return (inside, false) };
-    let aynig = main.join(".aynig");
+    if repo.main_dir.is_none() {
+        return (inside, false);
+    }
+    match in_tree(repo).filter(|logs| is_ignored(logs)) {
+        None => (inside, true),
+        Some(_) if sparse::leaves_out(repo, LOGS) => (inside, false),
+        Some(logs) => (logs, false),
+    }
+}
+
+/// Returns the folder of logs in the main working tree; `None` where there is no such tree, or a link or a file is
+/// in the way.
+fn in_tree(repo: &Repository) -> Option<PathBuf> {
+    let aynig = repo.main_dir.as_ref()?.join(".aynig");
     let logs = aynig.join("logs");
     let plain = |path: &Path| path.symlink_metadata().map_or(true, |m| m.is_dir());
-    if !plain(&aynig) || !plain(&logs) || !is_ignored(&logs) {
-        return (inside, true);
-    }
-    if sparse::leaves_out(repo, LOGS) { (inside, false) } else { (logs, false) }
+    (plain(&aynig) && plain(&logs)).then_some(logs)
+}
+
+/// Returns every folder in which a log may be found: those of [`folders`], and the one in the working tree where
+/// rules of a branch show it to Git, for as long as a run writes there.
+fn readable(repo: &Repository) -> Vec<PathBuf> {
+    let mut all = folders(repo);
+    all.extend(in_tree(repo));
+    all
 }
 
 /// Returns every folder that may hold logs, the one that [`folder`] returns first. There are two, because a
@@ -96,28 +114,37 @@ fn noted(repo: &Repository, run_id: &str) -> Option<String> {
     String::from_utf8(note).ok()
 }
 
-/// Returns the beginnings of the names of the logs that runs are writing, which read them by their paths.
-fn in_use(repo: &Repository) -> HashSet<String> {
+/// Returns the name of a log without its ending, which the logs of one run share; `None` for other names.
+fn stem(name: &str) -> Option<&str> {
+    [".stdout.log", ".stderr.log", EVENTS].iter().find_map(|end| name.strip_suffix(end))
+}
+
+/// Removes from these names those of logs that runs are writing, which read them by their paths. A run that has
+/// noted none yet may be writing any.
+fn retain_unused(repo: &Repository, names: &mut Vec<String>) {
     let runs = std::fs::read_dir(repo.aynig_dir().join("runs")).into_iter().flatten().flatten();
-    let ids = runs.filter_map(|entry| entry.file_name().into_string().ok());
-    let living = ids.filter(|id| !is_dead(repo, id)).filter_map(|id| noted(repo, &id));
-    living.filter_map(|name| Some(name.strip_suffix(".stdout.log")?.to_owned())).collect()
+    for id in runs.filter_map(|entry| entry.file_name().into_string().ok()) {
+        let log = noted(repo, &id);
+        let own = log.as_deref().and_then(stem);
+        let is_own = |name: &str| own.is_none() && stem(name).is_some() || own.is_some() && stem(name) == own;
+        // Only a run that may have one of them is looked at: a look takes its lock for a moment.
+        if names.iter().any(|name| is_own(name)) && !is_dead(repo, &id) {
+            names.retain(|name| !is_own(name));
+        }
+    }
 }
 
 /// Moves the runner's logs out of a folder that Git does not ignore. Logs that are committed there stay, and so
 /// do those of runs that are under way, until these are over.
 fn bring_away(repo: &Repository, from: &Path, to: &Path) {
-    let endings = [".stdout.log", ".stderr.log", EVENTS];
-    let ours = |name: &str| name == "hook.log" || endings.iter().any(|end| name.ends_with(end));
+    let ours = |name: &str| name == HOOK_LOG || stem(name).is_some();
     let Ok(entries) = std::fs::read_dir(from) else { return };
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let mut names: Vec<String> = names.filter(|name| ours(name)).collect();
+    retain_unused(repo, &mut names);
     if names.is_empty() {
         return;
     }
-    let in_use = in_use(repo);
-    names
-        .retain(|name| !endings.iter().any(|end| name.strip_suffix(end).is_some_and(|s| in_use.contains(s))));
     let Some(Ok(committed)) =
         repo.main_dir.as_ref().map(|main| repo.git.tracked(&repo.common_dir, main, LOGS))
     else {
@@ -125,12 +152,28 @@ fn bring_away(repo: &Repository, from: &Path, to: &Path) {
     };
     for name in names.iter().filter(|name| !committed.contains(format!("{LOGS}/{name}").as_bytes())) {
         let (here, there) = (from.join(name), to.join(name));
-        if here.symlink_metadata().is_ok_and(|meta| meta.is_file())
-            && std::fs::hard_link(&here, there).is_ok()
-        {
+        if !here.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+            continue;
+        }
+        let moved = match std::fs::hard_link(&here, &there) {
+            // Hooks may have written to the other one since.
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && name == HOOK_LOG => {
+                append(&here, &there)
+            }
+            linked => linked,
+        };
+        if moved.is_ok() {
             let _ = std::fs::remove_file(here);
         }
     }
+}
+
+/// Adds what one log holds to another; never through a link.
+fn append(from: &Path, to: &Path) -> std::io::Result<()> {
+    let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
+    let mut from = File::options().read(true).custom_flags(flags.bits()).open(from)?;
+    let mut to = File::options().append(true).custom_flags(flags.bits()).open(to)?;
+    std::io::copy(&mut from, &mut to).map(drop)
 }
 
 /// Moves logs out of the working tree where a branch has brought rules since that let them into commits.
@@ -197,7 +240,7 @@ fn complete(ignore: &Path, found: &Metadata) {
 
 /// Opens the log of what runs in the background, to append to it; never through a link.
 pub(crate) fn open_hook_log(repo: &Repository) -> Result<File, RunnerError> {
-    let path = create_folder(repo)?.0.join("hook.log");
+    let path = create_folder(repo)?.0.join(HOOK_LOG);
     let mut options = File::options();
     // A fifo there would keep a commit waiting for a reader.
     let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
@@ -225,7 +268,7 @@ pub(crate) fn paths(folder: &Path, trigger: ObjectId, n: u32) -> Logs {
 
 /// Returns the logs of a trigger's latest run; `None` where it has none.
 pub(crate) fn latest(repo: &Repository, trigger: ObjectId) -> Option<Logs> {
-    folders(repo).iter().find_map(|folder| {
+    readable(repo).iter().find_map(|folder| {
         let all = (1..).map(|n| paths(folder, trigger, n)).take_while(|logs| is_there(&logs.stdout));
         all.last()
     })
@@ -256,7 +299,7 @@ pub(crate) fn of_run(repo: &Repository, run_id: &str, trigger: ObjectId) -> Opti
     let stem = name.strip_suffix(".stdout.log").filter(|stem| !stem.contains('/'))?;
     // A log of another trigger is another run's.
     stem.split('.').next().filter(|id| *id == trigger.to_string())?;
-    folders(repo).into_iter().find_map(|folder| {
+    readable(repo).into_iter().find_map(|folder| {
         let stdout = folder.join(&name);
         let stderr = folder.join(format!("{stem}.stderr.log"));
         is_there(&stdout).then_some(Logs { stdout, stderr })
@@ -275,7 +318,12 @@ impl Runner<'_> {
             options.custom_flags(nix::fcntl::OFlag::O_NOFOLLOW.bits());
             options.open(path)
         };
+        let readable = readable(self.repo);
         for n in 1.. {
+            // No other run of this trigger has this number, in whichever folder.
+            if readable.iter().any(|folder| is_there(&paths(folder, trigger, n).stdout)) {
+                continue;
+            }
             let logs = paths(&folder, trigger, n);
             match make(&logs.stdout) {
                 Ok(_) => match make(&logs.stderr) {

@@ -6,6 +6,7 @@
 //! continued, or what it did is put back. Where an earlier process had begun to put back, a file that has a part
 //! of the old content from its start counts too. Implements K28.
 
+use super::Held;
 use super::in_the_way::first_in_the_way;
 use super::index_lock::IndexLock;
 use crate::protocol::id::ObjectId;
@@ -48,6 +49,11 @@ impl Taken {
     }
 }
 
+/// True where Git's message says that a file of the user's is in the way, which Git finds before it writes.
+pub(super) fn is_local_change(words: &str) -> bool {
+    ["not uptodate", "would be overwritten", "would be removed"].iter().any(|said| words.contains(said))
+}
+
 /// What came of reverting a checkout.
 pub(super) enum Undone {
     /// The checkout had done nothing.
@@ -71,10 +77,13 @@ impl RepoGit {
     ) -> Result<Taken, StoreError> {
         let here = || self.in_tree(git_dir, dir).env("GIT_INDEX_FILE", index);
         let staged = staged(here())?;
-        let (mut taken, mut gone, mut arrived, mut files) =
-            (Taken::default(), Vec::new(), Vec::new(), Vec::new());
+        let (mut taken, mut gone, mut arrived) = (Taken::default(), Vec::new(), Vec::new());
+        let (mut files, mut removed) = (Vec::new(), Vec::new());
         for change in self.changes(old, new)? {
             let now = staged.get(&change.path);
+            // A file that a sparse checkout leaves out is not missing.
+            let left_out = now.is_some_and(|now| now.left_out);
+            let now = now.map(|now| &now.entry);
             if now == change.new.as_ref() {
                 taken.some = true;
             }
@@ -85,14 +94,18 @@ impl RepoGit {
             let is_there = stands.as_deref() == Some(OsStr::from_bytes(&change.path));
             match &change.new {
                 None if !is_there => gone.push(change),
-                None if back => files.push(change),
+                None if back => removed.push(change),
                 None => {}
                 Some(_) if is_there => files.push(change),
-                Some(_) if stands.is_none() && change.old.is_some() => taken.begun.push(change.path),
+                Some(_) if stands.is_none() && change.old.is_some() && !left_out => {
+                    taken.begun.push(change.path);
+                }
                 Some(_) => {}
             }
         }
-        for (change, hash) in hashed(&here, dir, files)? {
+        // What the outcome removes is the user's where it can't be read.
+        let removed = hashed(&here, dir, removed).unwrap_or_default();
+        for (change, hash) in hashed(&here, dir, files)?.into_iter().chain(removed) {
             let file = dir.join(OsStr::from_bytes(&change.path));
             if change.new.as_ref().is_some_and(|(mode, blob)| hash == *blob && has_mode(&file, mode)) {
                 arrived.push(change);
@@ -101,17 +114,23 @@ impl RepoGit {
             if change.old.as_ref().is_some_and(|(_, old)| *old == hash) {
                 continue;
             }
+            // A link, with what it leads to, is written whole or not at all.
+            let is_file = file.symlink_metadata().is_ok_and(|meta| meta.is_file());
+            let may_be = |entry: &Option<Entry>| {
+                is_file && entry.as_ref().is_some_and(|(mode, _)| mode.starts_with("100"))
+            };
+            let (of_new, of_old) = (may_be(&change.new), back && may_be(&change.old));
+            if !of_new && !of_old {
+                continue;
+            }
             let part = std::fs::read(&file).map_err(io_error("read", &file))?;
-            let is_part_of = |entry: &Option<Entry>, commit: ObjectId| {
-                if !entry.as_ref().is_some_and(|(mode, _)| mode.starts_with("100")) {
-                    return Ok(false);
-                }
+            let is_part_of = |commit: ObjectId| {
                 let mut name = OsString::from(format!("{commit}:"));
                 name.push(OsStr::from_bytes(&change.path));
                 let whole = here().verb("cat-file").args([OsStr::new("--filters"), &name]).ok()?;
                 Ok::<_, StoreError>(whole.starts_with(&part))
             };
-            if is_part_of(&change.new, new)? || back && is_part_of(&change.old, old)? {
+            if of_new && is_part_of(new)? || of_old && is_part_of(old)? {
                 std::fs::remove_file(&file).map_err(io_error("remove", &file))?;
                 taken.begun.push(change.path);
             }
@@ -126,32 +145,44 @@ impl RepoGit {
     }
 
     /// Reverts what a checkout from `old` to `new` did in a working tree, and in a copy of its index, to
-    /// what `to` holds; `again` where an earlier call may have been cut short.
+    /// what `to` holds. The note says where an earlier call was cut short, and from the first write on that this
+    /// one may be.
     pub(super) fn put_back(
         &self,
         (git_dir, dir, index): (&Path, &Path, &Path),
         (old, new): (ObjectId, ObjectId),
-        (to, again): (ObjectId, bool),
+        to: ObjectId,
+        note: &mut Held,
         lock: &IndexLock,
     ) -> Result<Undone, StoreError> {
         self.refresh_index(git_dir, dir, index)?;
+        let again = note.is_put_back();
         let taken = self.take_on(git_dir, dir, index, (old, new), again)?;
         if !taken.is_any() {
             return Ok(Undone::Nothing);
         }
-        if let CheckedOut::Refused(words) = self.two_tree_merge(git_dir, dir, index, (new, to), Some(lock))? {
+        if let Some(words) = self.untracked_in_the_way(git_dir, dir, index, (new, to))? {
+            return Ok(Undone::InTheWay(words));
+        }
+        note.mark_put_back(true);
+        if let CheckedOut::Refused(words) = self.merge_tracked(git_dir, dir, index, (new, to), Some(lock))? {
+            if is_local_change(&words) {
+                // Git has looked at all files before it writes the first.
+                note.mark_put_back(again);
+            }
             return Ok(Undone::InTheWay(words));
         }
         if !taken.begun.is_empty() {
             let here = || self.in_tree(git_dir, dir).env("GIT_INDEX_FILE", index);
             // A path that `to` does not have stays away.
             let there = staged(here())?;
-            let paths = taken.begun.iter().filter(|path| there.contains_key(*path));
+            let is_there = |path: &&Vec<u8>| there.get(*path).is_some_and(|now| !now.left_out);
+            let paths = taken.begun.iter().filter(is_there);
             let paths: Vec<u8> = paths.flat_map(|path| [path, &b"\0"[..]].concat()).collect();
             let command = here().verb("checkout-index").args(["-f", "-q", "-u", "-z", "--stdin"]);
             let output = command.stdin(paths).output()?;
             if !output.status.success() {
-                return Ok(Undone::InTheWay(output.message));
+                return Ok(Undone::InTheWay(output.refusal("checkout-index")));
             }
         }
         Ok(Undone::All)
@@ -194,15 +225,23 @@ impl Change {
     }
 }
 
-/// Returns mode and blob id of every path in the index that has no conflict.
-fn staged(git: GitCommand) -> Result<HashMap<Vec<u8>, Entry>, StoreError> {
-    let listed = git.verb("ls-files").args(["-s", "-z"]).ok()?;
+/// A path in the index.
+struct Staged {
+    entry: Entry,
+    /// True where a sparse checkout has no file there.
+    left_out: bool,
+}
+
+/// Returns every path in the index that has no conflict.
+fn staged(git: GitCommand) -> Result<HashMap<Vec<u8>, Staged>, StoreError> {
+    let listed = git.verb("ls-files").args(["-t", "-s", "-z"]).ok()?;
     let entries = listed.split(|b| *b == 0).filter_map(|line| {
         let tab = line.iter().position(|b| *b == b'\t')?;
         let head = std::str::from_utf8(&line[..tab]).ok()?;
         let mut words = head.split(' ');
+        let left_out = words.next()? == "S";
         let entry = (words.next()?.to_owned(), words.next()?.to_owned());
-        (words.next() == Some("0")).then(|| (line[tab + 1..].to_vec(), entry))
+        (words.next() == Some("0")).then(|| (line[tab + 1..].to_vec(), Staged { entry, left_out }))
     });
     Ok(entries.collect())
 }

@@ -21,7 +21,7 @@ use crate::protocol::obstacle::Obstacle;
 use crate::store::git::merge::CheckedOut;
 use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, io_error};
-use half_done::Undone;
+use half_done::{Undone, is_local_change};
 use index_lock::{Copy, IndexLock};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -163,8 +163,7 @@ impl Fitted {
         match merged {
             CheckedOut::Refused(words) => {
                 // The trial succeeded, so only files that were edited since then are local changes.
-                let edited = ["not uptodate", "would be overwritten", "would be removed"];
-                Ok(Brought::Blocked(match edited.iter().any(|said| words.contains(said)) {
+                Ok(Brought::Blocked(match is_local_change(&words) {
                     true => Obstacle::Changes(words),
                     false => Obstacle::Failed(words),
                 }))
@@ -192,22 +191,27 @@ struct Held {
 }
 
 /// The end of the name of a note whose checkout is being put back.
-const BACK: &str = "back.json";
+const BACK: &str = ".back.json";
 
 impl Held {
-    /// Marks the note: its checkout is put back from now on. True where an earlier call did that, so that files
-    /// may have been put back in part. A new name takes no space, which a full disk has not.
-    fn marks_put_back(&mut self) -> bool {
+    /// True where the note is marked: files may have been put back in part.
+    fn is_put_back(&self) -> bool {
+        self.path.file_name().unwrap_or_default().as_bytes().ends_with(BACK.as_bytes())
+    }
+
+    /// Marks the note, or takes the mark away. A new name takes no space, which a full disk has not.
+    fn mark_put_back(&mut self, back: bool) {
+        if back == self.is_put_back() {
+            return;
+        }
         let name = self.path.file_name().unwrap_or_default().as_bytes();
-        if name.ends_with(format!(".{BACK}").as_bytes()) {
-            return true;
-        }
-        let marked = self.path.with_extension(BACK);
+        let id: &[u8] = name.split(|b| *b == b'.').next().unwrap_or_default();
+        let name = [id, if back { BACK } else { ".json" }.as_bytes()].concat();
+        let named = self.path.with_file_name(std::ffi::OsStr::from_bytes(&name));
         // Without the mark, a file that is put back in part is left to the user.
-        if std::fs::rename(&self.path, &marked).is_ok() {
-            self.path = marked;
+        if std::fs::rename(&self.path, &named).is_ok() {
+            self.path = named;
         }
-        false
     }
 }
 
@@ -371,8 +375,8 @@ impl Noted {
     pub(crate) fn put_back(mut self, repo: &Repository, tip: Option<ObjectId>) -> Finished {
         let dir = self.at.dir;
         if let Some(lock) = &self.lock {
-            let to = (tip.unwrap_or(self.old), self.held.marks_put_back());
-            match put_back(repo, &self.at.git_dir, &dir, (self.old, self.new), to, lock) {
+            let to = tip.unwrap_or(self.old);
+            match put_back(repo, (&self.at.git_dir, &dir), (self.old, self.new), to, &mut self.held, lock) {
                 Ok(None) => {}
                 Ok(Some(words)) => return Finished::Blocked(dir, Obstacle::Changes(words)),
                 Err(error) => return Finished::Blocked(dir, failed(&error)),
@@ -383,18 +387,18 @@ impl Noted {
     }
 }
 
-/// Puts back what an abandoned checkout did, to what `to` holds; `again` where an earlier call may have been cut
-/// short. Returns Git's message where something is in the way.
+/// Puts back what an abandoned checkout did, to what `to` holds. Returns Git's message where something is in the
+/// way.
 fn put_back(
     repo: &Repository,
-    git_dir: &Path,
-    dir: &Path,
+    (git_dir, dir): (&Path, &Path),
     (old, new): (ObjectId, ObjectId),
-    (to, again): (ObjectId, bool),
+    to: ObjectId,
+    note: &mut Held,
     lock: &IndexLock,
 ) -> Result<Option<String>, StoreError> {
     let copy = Copy::of(repo, git_dir)?;
-    match repo.git.put_back((git_dir, dir, copy.path()), (old, new), (to, again), lock)? {
+    match repo.git.put_back((git_dir, dir, copy.path()), (old, new), to, note, lock)? {
         Undone::InTheWay(words) => Ok(Some(words)),
         Undone::Nothing => Ok(None),
         Undone::All => copy.put(lock).map(|()| None),
@@ -469,8 +473,8 @@ impl Left {
         }
         if !moved {
             let Some(lock) = IndexLock::take(repo, &git_dir, HELD_LATER)? else { return Ok(held()) };
-            let to = (tip.unwrap_or(old), self.held.marks_put_back());
-            return Ok(match put_back(repo, &git_dir, &dir, (old, new), to, &lock)? {
+            let to = tip.unwrap_or(old);
+            return Ok(match put_back(repo, (&git_dir, &dir), (old, new), to, &mut self.held, &lock)? {
                 Some(words) => Finished::Blocked(dir, Obstacle::Changes(words)),
                 None => Finished::Moot(dir),
             });
@@ -503,8 +507,10 @@ fn folder(raw: &[u8]) -> PathBuf {
 
 /// Returns what earlier processes noted and did not finish. A note that is being written now is left out.
 fn left(repo: &Repository) -> impl Iterator<Item = Left> {
+    // The folder is read to its end first, since a note may be renamed while it is seen to.
     let entries = std::fs::read_dir(repo.aynig_dir().join("checkouts")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| {
+    let entries: Vec<_> = entries.collect();
+    entries.into_iter().filter_map(|entry| {
         let path = entry.path();
         if path.extension().is_some_and(|e| e == "json") {
             return Left::read(path);

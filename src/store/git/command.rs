@@ -57,6 +57,12 @@ pub(crate) struct GitOutput {
 }
 
 impl GitOutput {
+    /// Returns why a child of this verb failed: what it said or, where it said nothing, how it ended.
+    pub(crate) fn refusal(self, verb: &str) -> String {
+        let silent = self.message.is_empty();
+        if silent { format!("git {verb}: {}", self.status) } else { self.message }
+    }
+
     /// Leaves what a remote's hooks said out of the message, for callers that show those lines themselves.
     pub(crate) fn without_hooks_words(mut self) -> Self {
         if self.message == one_line(&self.said) {

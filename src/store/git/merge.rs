@@ -124,14 +124,14 @@ impl RepoGit {
         let command = self.in_tree(git_dir, dir).holding(lock.and_then(IndexLock::file))?;
         let output = command.env("GIT_INDEX_FILE", index).verb("read-tree").args(args).output()?;
         if !output.status.success() {
-            let silent = output.message.is_empty();
-            let words =
-                if silent { format!("git read-tree ended with {}", output.status) } else { output.message };
-            return Ok(CheckedOut::Refused(words));
+            return Ok(CheckedOut::Refused(output.refusal("read-tree")));
         }
         // Git goes on where the system lets it remove no file, says so, and leaves the file there untracked.
         let lines = output.said.split(|b| *b == b'\n').filter_map(|line| line.strip_prefix(b"warning: "));
-        let left: Vec<&[u8]> = lines.filter(|line| line.starts_with(b"unable to ")).collect();
+        let is_left = |line: &&[u8]| {
+            [&b"unable to unlink "[..], b"unable to rmdir "].iter().any(|w| line.starts_with(w))
+        };
+        let left: Vec<&[u8]> = lines.filter(is_left).collect();
         let first = left.first().map(|line| String::from_utf8_lossy(line).into_owned());
         let more = if left.len() > 1 { format!(" (and {} more)", left.len() - 1) } else { String::new() };
         Ok(CheckedOut::Done(first.map(|first| first + &more)))

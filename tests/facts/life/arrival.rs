@@ -117,6 +117,29 @@ fn what_was_put_back_in_part_is_put_back_to_the_end() {
     }
 }
 
+/// K28: what a sparse checkout leaves out is not missing, and a link that a user has turned is the user's
+#[test]
+fn what_is_not_there_by_the_users_wish_is_not_put_back() {
+    let life = Life::new(&[(
+        "build",
+        "echo more >>file; echo x >>dir/other; ln -sfn b link\necho 'SET_STATE {\"state\":\"done\"}'",
+    )]);
+    std::os::unix::fs::symlink("a", life.path("link")).unwrap();
+    life.git(&["add", "link"]);
+    life.git(&["commit", "-qm", "link"]);
+    life.git(&["checkout", "-qb", "work"]);
+    life.event("work", "build", "");
+    life.git(&["sparse-checkout", "set", "--no-cone", "/*", "!/dir/"]);
+    let once = life.shared().join("mended");
+    let half = "printf 'one\\nmo' >file; ln -sfn nowhere link";
+    let path = failing_git(&life, &format!(": >'{}'; {half}", once.display()));
+    ticked(&life, &path).expect(1);
+    let left = fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().count();
+    assert_eq!((life.state("work"), left, life.read("file")), ("stalled".into(), 0, "one\n".into()));
+    assert_eq!(life.git(&["status", "--porcelain"]), " M link");
+    assert!(!life.path("dir").exists());
+}
+
 /// K28: a file that a user has cut short before anything was put back is the user's
 #[test]
 fn what_a_user_cut_short_meanwhile_is_not_put_back() {
