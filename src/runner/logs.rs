@@ -14,7 +14,8 @@ use crate::store::beneath::{BeneathError, Root, apart};
 use crate::store::repository::Repository;
 use crate::store::sparse;
 use std::fs::{File, Metadata};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The folder of logs, relative to the main working tree.
@@ -98,9 +99,18 @@ fn is_ignored(logs: &Path) -> bool {
     rules.is_ok_and(|rules| rules.is_empty() || ignores_all(&rules))
 }
 
-/// True for rules that ignore everything but the `.gitignore` itself.
+/// True for rules that ignore everything but the `.gitignore` itself. Of the end of a line Git drops one carriage
+/// return, then blanks; a rule that ends with another character matches no log.
 fn ignores_all(rules: &[u8]) -> bool {
-    let mut lines = rules.split(|b| *b == b'\n').map(<[u8]>::trim_ascii_end);
+    let rule = |line| {
+        let mut line: &[u8] = line;
+        line = line.strip_suffix(b"\r").unwrap_or(line);
+        while let Some(shorter) = line.strip_suffix(b" ") {
+            line = shorter;
+        }
+        line
+    };
+    let mut lines = rules.split(|b| *b == b'\n').map(rule);
     let harmless = |line: &[u8]| !line.starts_with(b"!") || matches!(line, b"!.gitignore" | b"!/.gitignore");
     lines.clone().all(harmless) && lines.any(|line| line == b"*")
 }
@@ -114,9 +124,12 @@ fn noted(repo: &Repository, run_id: &str) -> Option<String> {
     String::from_utf8(note).ok()
 }
 
-/// Returns the name of a log without its ending, which the logs of one run share; `None` for other names.
+/// Returns the name of a log without its ending, which the logs of one run share; `None` for names that no log has.
 fn stem(name: &str) -> Option<&str> {
-    [".stdout.log", ".stderr.log", EVENTS].iter().find_map(|end| name.strip_suffix(end))
+    let stem = [".stdout.log", ".stderr.log", EVENTS].iter().find_map(|end| name.strip_suffix(end))?;
+    let (trigger, number) = stem.split_once('.').map_or((stem, None), |(id, number)| (id, Some(number)));
+    let is_number = number.is_none_or(|number| number.parse::<u32>().is_ok());
+    (is_number && ObjectId::from_hex(trigger.as_bytes()).is_ok()).then_some(stem)
 }
 
 /// Removes from these names those of logs that runs are writing, which read them by their paths. A run that has
@@ -156,9 +169,10 @@ fn bring_away(repo: &Repository, from: &Path, to: &Path) {
             continue;
         }
         let moved = match std::fs::hard_link(&here, &there) {
-            // Hooks may have written to the other one since.
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && name == HOOK_LOG => {
-                append(&here, &there)
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => joined(&here, &there, name == HOOK_LOG),
+            // The working tree may be on another file system than the Git directory.
+            Err(e) if matches!(e.kind(), ErrorKind::CrossesDevices | ErrorKind::Unsupported) => {
+                joined(&here, &there, true)
             }
             linked => linked,
         };
@@ -168,12 +182,22 @@ fn bring_away(repo: &Repository, from: &Path, to: &Path) {
     }
 }
 
-/// Adds what one log holds to another; never through a link.
-fn append(from: &Path, to: &Path) -> std::io::Result<()> {
+/// Adds what one log holds to another, where that `may` be done and both are not one file: a process may have been
+/// killed before it removed the older name. Never through a link.
+fn joined(from: &Path, to: &Path, may: bool) -> std::io::Result<()> {
     let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
-    let mut from = File::options().read(true).custom_flags(flags.bits()).open(from)?;
-    let mut to = File::options().append(true).custom_flags(flags.bits()).open(to)?;
-    std::io::copy(&mut from, &mut to).map(drop)
+    let mut options = File::options();
+    let from = options.read(true).custom_flags(flags.bits()).open(from)?;
+    let to = options.read(false).append(true).create(may).mode(0o600).open(to)?;
+    let (has, into) = (from.metadata()?, to.metadata()?);
+    if (has.dev(), has.ino()) == (into.dev(), into.ino()) {
+        return Ok(());
+    }
+    if !may || !has.is_file() || !into.is_file() {
+        return Err(ErrorKind::AlreadyExists.into());
+    }
+    // What is written meanwhile is not waited for.
+    std::io::copy(&mut from.take(has.len()), &mut &to).map(drop)
 }
 
 /// Moves logs out of the working tree where a branch has brought rules since that let them into commits.
@@ -212,7 +236,7 @@ pub(super) fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), Runner
         // The file is created new or not at all, so nothing is written through a link, dangling or not.
         match File::options().write(true).create_new(true).open(&ignore) {
             Ok(mut file) => std::io::Write::write_all(&mut file, b"*\n").map_err(io("write", &ignore))?,
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
             Err(e) => return Err(io("create", &ignore)(e)),
         }
     }
@@ -252,7 +276,7 @@ pub(crate) fn open_hook_log(repo: &Repository) -> Result<File, RunnerError> {
             repo.share(&path);
             Ok(file)
         }
-        Ok(_) => Err(io("open", &path)(std::io::ErrorKind::InvalidInput.into())),
+        Ok(_) => Err(io("open", &path)(ErrorKind::InvalidInput.into())),
         Err(error) => Err(io("open", &path)(error)),
     }
 }
@@ -268,10 +292,10 @@ pub(crate) fn paths(folder: &Path, trigger: ObjectId, n: u32) -> Logs {
 
 /// Returns the logs of a trigger's latest run; `None` where it has none.
 pub(crate) fn latest(repo: &Repository, trigger: ObjectId) -> Option<Logs> {
-    readable(repo).iter().find_map(|folder| {
-        let all = (1..).map(|n| paths(folder, trigger, n)).take_while(|logs| is_there(&logs.stdout));
-        all.last()
-    })
+    let folders = readable(repo);
+    // One run's logs may be in one folder, and the next one's in another.
+    let nth = |n| folders.iter().map(|folder| paths(folder, trigger, n)).find(|logs| is_there(&logs.stdout));
+    (1..).map_while(nth).last()
 }
 
 /// True where a log was created under this name, whatever a command put in its place since.
@@ -337,12 +361,12 @@ impl Runner<'_> {
                         return Ok((logs, elsewhere));
                     }
                     // Something is in the way of this pair: the next number has room for both.
-                    Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+                    Err(e) if e.kind() == ErrorKind::AlreadyExists => {
                         std::fs::remove_file(&logs.stdout).map_err(io("remove", &logs.stdout))?;
                     }
                     Err(e) => return Err(io("create", &logs.stderr)(e)),
                 },
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(io("create", &logs.stdout)(e)),
             }
         }

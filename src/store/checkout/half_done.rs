@@ -3,12 +3,13 @@
 //! A path counts as written by the interrupted checkout only where the outcome changes it, its index entry is
 //! still the old one, and its file has the new content, has a part of the new content from its start, or is
 //! gone. Such a file has nothing in it that the finished checkout would not have. From there the checkout is
-//! continued, or what it did is put back. Where an earlier process had begun to put back, a file that has a part
-//! of the old content from its start counts too. Implements K28.
+//! continued, or what it did is put back. Where an earlier process had begun to put back, so do paths whose file is
+//! as before, is gone, or has a part of the old content from its start, whichever of both the index has. Implements
+//! K28.
 
-use super::Held;
 use super::in_the_way::first_in_the_way;
 use super::index_lock::IndexLock;
+use super::{Held, Stage};
 use crate::protocol::id::ObjectId;
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::GitCommand;
@@ -58,27 +59,28 @@ pub(super) fn is_local_change(words: &str) -> bool {
 pub(super) enum Undone {
     /// The checkout had done nothing.
     Nothing,
-    /// What it had done is reverted.
-    All,
+    /// What it had done is reverted; Git's warning where a file could not be removed.
+    All(Option<String>),
     /// Something of the user's is in the way; Git's message.
     InTheWay(String),
 }
 
 impl RepoGit {
     /// Enters into a copy of the index what an earlier checkout from `old` to `new` had written already, and
-    /// removes the files that it had written in part; with `back` also those that were put back in part.
-    pub(crate) fn take_on(
+    /// removes the files that it had written in part; where it was being put back, does the same with what was put
+    /// back already.
+    pub(super) fn take_on(
         &self,
         git_dir: &Path,
         dir: &Path,
         index: &Path,
         (old, new): (ObjectId, ObjectId),
-        back: bool,
+        stage: Stage,
     ) -> Result<Taken, StoreError> {
         let here = || self.in_tree(git_dir, dir).env("GIT_INDEX_FILE", index);
-        let staged = staged(here())?;
-        let (mut taken, mut gone, mut arrived) = (Taken::default(), Vec::new(), Vec::new());
-        let (mut files, mut removed) = (Vec::new(), Vec::new());
+        let (staged, back) = (staged(here())?, stage == Stage::Back);
+        let (mut taken, mut info) = (Taken::default(), Vec::new());
+        let (mut files, mut removed, mut restored) = (Vec::new(), Vec::new(), Vec::new());
         for change in self.changes(old, new)? {
             let now = staged.get(&change.path);
             // A file that a sparse checkout leaves out is not missing.
@@ -87,13 +89,27 @@ impl RepoGit {
             if now == change.new.as_ref() {
                 taken.some = true;
             }
-            if now != change.old.as_ref() {
-                continue;
-            }
             let stands = first_in_the_way(dir, &change.path);
             let is_there = stands.as_deref() == Some(OsStr::from_bytes(&change.path));
+            // A folder has the place of a file for what the outcome has below it.
+            let is_folder =
+                || dir.join(OsStr::from_bytes(&change.path)).symlink_metadata().is_ok_and(|m| m.is_dir());
+            if now != change.old.as_ref() {
+                if back && now == change.new.as_ref() && !left_out {
+                    match (&change.old, is_there) {
+                        (Some(_), true) => restored.push(change),
+                        (Some(_), false) if stands.is_none() => {
+                            info.extend(change.info(&change.old));
+                            taken.begun.push(change.path);
+                        }
+                        (None, false) => info.extend(change.info(&change.old)),
+                        (Some(_), false) | (None, true) => {}
+                    }
+                }
+                continue;
+            }
             match &change.new {
-                None if !is_there => gone.push(change),
+                None if !is_there || is_folder() => info.extend(change.info(&change.new)),
                 None if back => removed.push(change),
                 None => {}
                 Some(_) if is_there => files.push(change),
@@ -107,8 +123,8 @@ impl RepoGit {
         let removed = hashed(&here, dir, removed).unwrap_or_default();
         for (change, hash) in hashed(&here, dir, files)?.into_iter().chain(removed) {
             let file = dir.join(OsStr::from_bytes(&change.path));
-            if change.new.as_ref().is_some_and(|(mode, blob)| hash == *blob && has_mode(&file, mode)) {
-                arrived.push(change);
+            if is_whole(&file, &change.new, &hash) {
+                info.extend(change.info(&change.new));
                 continue;
             }
             if change.old.as_ref().is_some_and(|(_, old)| *old == hash) {
@@ -123,21 +139,36 @@ impl RepoGit {
             if !of_new && !of_old {
                 continue;
             }
-            let part = std::fs::read(&file).map_err(io_error("read", &file))?;
+            let part = read(&file)?;
             let is_part_of = |commit: ObjectId| {
-                let mut name = OsString::from(format!("{commit}:"));
-                name.push(OsStr::from_bytes(&change.path));
-                let whole = here().verb("cat-file").args([OsStr::new("--filters"), &name]).ok()?;
-                Ok::<_, StoreError>(whole.starts_with(&part))
+                Ok::<_, StoreError>(whole(here(), commit, &change.path)?.starts_with(&part))
             };
             if of_new && is_part_of(new)? || of_old && is_part_of(old)? {
                 std::fs::remove_file(&file).map_err(io_error("remove", &file))?;
                 taken.begun.push(change.path);
             }
         }
-        if !gone.is_empty() || !arrived.is_empty() {
+        // The index has the outcome, and the file is as before, or was to become that.
+        for (change, hash) in hashed(&here, dir, restored).unwrap_or_default() {
+            let file = dir.join(OsStr::from_bytes(&change.path));
+            if is_whole(&file, &change.new, &hash) {
+                continue;
+            }
+            let is_begun = || -> Result<bool, StoreError> {
+                let is_file = file.symlink_metadata().is_ok_and(|meta| meta.is_file());
+                let may_be = is_file && change.old.as_ref().is_some_and(|(mode, _)| mode.starts_with("100"));
+                Ok(may_be && whole(here(), old, &change.path)?.starts_with(&read(&file)?))
+            };
+            if is_whole(&file, &change.old, &hash) {
+                info.extend(change.info(&change.old));
+            } else if is_begun()? {
+                std::fs::remove_file(&file).map_err(io_error("remove", &file))?;
+                info.extend(change.info(&change.old));
+                taken.begun.push(change.path);
+            }
+        }
+        if !info.is_empty() {
             taken.some = true;
-            let info: Vec<u8> = gone.iter().chain(&arrived).flat_map(Change::info).collect();
             here().verb("update-index").args(["-z", "--index-info"]).stdin(info).ok()?;
             self.refresh_index(git_dir, dir, index)?;
         }
@@ -156,22 +187,26 @@ impl RepoGit {
         lock: &IndexLock,
     ) -> Result<Undone, StoreError> {
         self.refresh_index(git_dir, dir, index)?;
-        let again = note.is_put_back();
-        let taken = self.take_on(git_dir, dir, index, (old, new), again)?;
+        let stage = note.stage();
+        let taken = self.take_on(git_dir, dir, index, (old, new), stage)?;
         if !taken.is_any() {
             return Ok(Undone::Nothing);
         }
         if let Some(words) = self.untracked_in_the_way(git_dir, dir, index, (new, to))? {
             return Ok(Undone::InTheWay(words));
         }
-        note.mark_put_back(true);
-        if let CheckedOut::Refused(words) = self.merge_tracked(git_dir, dir, index, (new, to), Some(lock))? {
-            if is_local_change(&words) {
-                // Git has looked at all files before it writes the first.
-                note.mark_put_back(again);
+        // A note that can't be renamed does not keep the working tree as it is.
+        let _ = note.enter(Stage::Back);
+        let kept = match self.merge_tracked(git_dir, dir, index, (new, to), Some(lock))? {
+            CheckedOut::Done(kept) => kept,
+            CheckedOut::Refused(words) => {
+                if is_local_change(&words) {
+                    // Git has looked at all files before it writes the first.
+                    let _ = note.enter(stage);
+                }
+                return Ok(Undone::InTheWay(words));
             }
-            return Ok(Undone::InTheWay(words));
-        }
+        };
         if !taken.begun.is_empty() {
             let here = || self.in_tree(git_dir, dir).env("GIT_INDEX_FILE", index);
             // A path that `to` does not have stays away.
@@ -179,13 +214,14 @@ impl RepoGit {
             let is_there = |path: &&Vec<u8>| there.get(*path).is_some_and(|now| !now.left_out);
             let paths = taken.begun.iter().filter(is_there);
             let paths: Vec<u8> = paths.flat_map(|path| [path, &b"\0"[..]].concat()).collect();
-            let command = here().verb("checkout-index").args(["-f", "-q", "-u", "-z", "--stdin"]);
+            // What a user has put there meanwhile is not written over.
+            let command = here().verb("checkout-index").args(["-q", "-u", "-z", "--stdin"]);
             let output = command.stdin(paths).output()?;
             if !output.status.success() {
                 return Ok(Undone::InTheWay(output.refusal("checkout-index")));
             }
         }
-        Ok(Undone::All)
+        Ok(Undone::All(kept))
     }
 
     fn changes(&self, old: ObjectId, new: ObjectId) -> Result<Vec<Change>, StoreError> {
@@ -214,10 +250,10 @@ impl RepoGit {
 }
 
 impl Change {
-    /// Returns the entry for `update-index -z --index-info`.
-    fn info(&self) -> Vec<u8> {
-        let blank = self.old.as_ref().map_or(40, |(_, blob)| blob.len());
-        let head = match &self.new {
+    /// Returns what `update-index -z --index-info` reads to give the path this entry, or none.
+    fn info(&self, entry: &Option<Entry>) -> Vec<u8> {
+        let blank = self.old.as_ref().or(self.new.as_ref()).map_or(40, |(_, blob)| blob.len());
+        let head = match entry {
             Some((mode, blob)) => format!("{mode} {blob}\t"),
             None => format!("0 {}\t", "0".repeat(blank)),
         };
@@ -283,6 +319,22 @@ fn hashed(
 /// for the beginning of a quoted path.
 fn is_a_line(path: &[u8]) -> bool {
     !path.contains(&b'\n') && !path.ends_with(b"\r") && !path.starts_with(b"\"")
+}
+
+/// True where a file with this hash is what an entry says.
+fn is_whole(file: &Path, entry: &Option<Entry>, hash: &str) -> bool {
+    entry.as_ref().is_some_and(|(mode, blob)| hash == blob && has_mode(file, mode))
+}
+
+/// Returns what a checkout writes for a path of a commit.
+fn whole(git: GitCommand, commit: ObjectId, path: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let mut name = OsString::from(format!("{commit}:"));
+    name.push(OsStr::from_bytes(path));
+    git.verb("cat-file").args([OsStr::new("--filters"), &name]).ok()
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, StoreError> {
+    std::fs::read(file).map_err(io_error("read", file))
 }
 
 /// True where the file is of the kind that the mode says, and is executable exactly where the mode says so.

@@ -26,6 +26,7 @@ use index_lock::{Copy, IndexLock};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -77,7 +78,7 @@ pub(crate) fn fit(
 ) -> Result<Fit<Fitted>, StoreError> {
     match away(at) {
         Some(by) => Ok(Fit::Blocked(by)),
-        None => try_on(repo, at, (old, new), false),
+        None => try_on(repo, at, (old, new), Stage::Waits),
     }
 }
 
@@ -89,30 +90,21 @@ fn away(at: &Worktree) -> Option<Obstacle> {
     at.away.then(why).map(Obstacle::Failed)
 }
 
-/// Tries as [`fit`] does, where an earlier process may have been killed during the checkout: what that
+/// Tries as [`fit`] does, where an earlier process may have been killed in this stage of the checkout: what that
 /// process wrote is no obstacle.
-fn fit_again(
-    repo: &Repository,
-    at: &Worktree,
-    old: ObjectId,
-    new: ObjectId,
-) -> Result<Fit<Fitted>, StoreError> {
-    try_on(repo, at, (old, new), true)
-}
-
 fn try_on(
     repo: &Repository,
     at: &Worktree,
     (old, new): (ObjectId, ObjectId),
-    again: bool,
+    stage: Stage,
 ) -> Result<Fit<Fitted>, StoreError> {
     repo.git.with_plain_files(&at.git_dir)?;
     let copy = Copy::of(repo, &at.git_dir)?;
     repo.git.refresh_index(&at.git_dir, &at.dir, copy.path())?;
     let merge = || repo.git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), None);
     let mut merged = merge()?;
-    if again && matches!(merged, CheckedOut::Refused(_)) {
-        let taken = repo.git.take_on(&at.git_dir, &at.dir, copy.path(), (old, new), false)?;
+    if stage != Stage::Waits && matches!(merged, CheckedOut::Refused(_)) {
+        let taken = repo.git.take_on(&at.git_dir, &at.dir, copy.path(), (old, new), stage)?;
         if taken.is_any() {
             merged = merge()?;
         }
@@ -190,28 +182,46 @@ struct Held {
     _alive: Option<Flock<File>>,
 }
 
-/// The end of the name of a note whose checkout is being put back.
-const BACK: &str = ".back.json";
+/// How far a noted checkout is. What was not begun can't be half done: each change there is the user's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// No file was written.
+    Waits,
+    /// Files may have been written.
+    Begun,
+    /// Files may have been put back.
+    Back,
+}
+
+impl Stage {
+    /// Returns the end of the name of a note in this stage. The name says it, since a new one takes no space, which
+    /// a full disk has not.
+    fn end(self) -> &'static str {
+        match self {
+            Stage::Waits => ".waits.json",
+            Stage::Begun => ".json",
+            Stage::Back => ".back.json",
+        }
+    }
+}
 
 impl Held {
-    /// True where the note is marked: files may have been put back in part.
-    fn is_put_back(&self) -> bool {
-        self.path.file_name().unwrap_or_default().as_bytes().ends_with(BACK.as_bytes())
+    fn stage(&self) -> Stage {
+        let name = self.path.file_name().unwrap_or_default().as_bytes();
+        let is_in = |stage: &Stage| name.ends_with(stage.end().as_bytes());
+        [Stage::Waits, Stage::Back].into_iter().find(is_in).unwrap_or(Stage::Begun)
     }
 
-    /// Marks the note, or takes the mark away. A new name takes no space, which a full disk has not.
-    fn mark_put_back(&mut self, back: bool) {
-        if back == self.is_put_back() {
-            return;
+    fn enter(&mut self, stage: Stage) -> Result<(), StoreError> {
+        if self.stage() == stage {
+            return Ok(());
         }
         let name = self.path.file_name().unwrap_or_default().as_bytes();
         let id: &[u8] = name.split(|b| *b == b'.').next().unwrap_or_default();
-        let name = [id, if back { BACK } else { ".json" }.as_bytes()].concat();
-        let named = self.path.with_file_name(std::ffi::OsStr::from_bytes(&name));
-        // Without the mark, a file that is put back in part is left to the user.
-        if std::fs::rename(&self.path, &named).is_ok() {
-            self.path = named;
-        }
+        let named = self.path.with_file_name(OsStr::from_bytes(&[id, stage.end().as_bytes()].concat()));
+        std::fs::rename(&self.path, &named).map_err(io_error("rename", &self.path))?;
+        self.path = named;
+        Ok(())
     }
 }
 
@@ -223,6 +233,8 @@ pub(crate) struct Noted {
     new: ObjectId,
     fitted: Option<Fitted>,
     lock: Option<IndexLock>,
+    /// True where the index has the outcome.
+    brought: bool,
     /// Git's warning where a file that the outcome removes could not be removed.
     kept: Option<String>,
 }
@@ -277,7 +289,7 @@ fn noted(
         old: old.to_string(),
         new: new.to_string(),
     };
-    let path = folder.join(format!("{}.json", uuid::Uuid::new_v4()));
+    let path = folder.join(format!("{}{}", uuid::Uuid::new_v4(), Stage::Waits.end()));
     let aside = path.with_extension(format!("json.{}", std::process::id()));
     let write = || {
         let file = File::options().write(true).create_new(true).open(&aside)?;
@@ -294,7 +306,8 @@ fn noted(
         let _ = std::fs::remove_file(&aside);
         io_error("write", &path)(error)
     })?;
-    Ok(Noted { held: Held { path, _alive: alive }, at, old, new, fitted: None, lock: None, kept: None })
+    let held = Held { path, _alive: alive };
+    Ok(Noted { held, at, old, new, fitted: None, lock: None, brought: false, kept: None })
 }
 
 /// Brings a working tree to what its branch holds, where the branch has moved already. The note is written,
@@ -316,7 +329,7 @@ pub(crate) fn follow(
     let Some(lock) = IndexLock::take(repo, &at.git_dir, HELD_MAX)? else {
         return blocked(Obstacle::Lock(lock_of(at)));
     };
-    match try_on(repo, at, (old, new), false) {
+    match try_on(repo, at, (old, new), Stage::Waits) {
         Ok(Fit::Fits(fitted)) => noted.fitted = Some(*fitted),
         // The lock is released: the user has to get the obstacle out of the way, and
         // needs the index for that.
@@ -352,9 +365,17 @@ impl Noted {
             Fit::Blocked(by) => return Err(by),
         };
         let lock = self.lock.insert(lock);
+        self.held.enter(Stage::Begun).map_err(|error| failed(&error))?;
         match fitted.bring(repo, lock).map_err(|error| failed(&error))? {
-            Brought::All(kept) => self.kept = kept,
-            Brought::Blocked(by) => return Err(by),
+            Brought::All(kept) => (self.brought, self.kept) = (true, kept),
+            Brought::Blocked(by) => {
+                // Git looks at all files before it writes the first: nothing is to be put back.
+                if matches!(by, Obstacle::Changes(_)) {
+                    self.lock = None;
+                    let _ = self.held.enter(Stage::Waits);
+                }
+                return Err(by);
+            }
         }
         Ok(())
     }
@@ -371,24 +392,48 @@ impl Noted {
     }
 
     /// Puts the working tree back to `tip`, which the branch holds because it did not move to the outcome
-    /// (`None`: to the old commit). What can't be put back now stays noted.
+    /// (`None`: to the old commit). What can't be put back now stays noted. Where the index has the outcome then,
+    /// which the user's next commit would take for the user's own, its lock stays until the next verb has seen to it.
     pub(crate) fn put_back(mut self, repo: &Repository, tip: Option<ObjectId>) -> Finished {
-        let dir = self.at.dir;
-        if let Some(lock) = &self.lock {
+        let (dir, mut kept) = (self.at.dir, None);
+        if let Some(lock) = self.lock {
             let to = tip.unwrap_or(self.old);
-            match put_back(repo, (&self.at.git_dir, &dir), (self.old, self.new), to, &mut self.held, lock) {
-                Ok(None) => {}
-                Ok(Some(words)) => return Finished::Blocked(dir, Obstacle::Changes(words)),
-                Err(error) => return Finished::Blocked(dir, failed(&error)),
+            let by = match put_back(
+                repo,
+                (&self.at.git_dir, &dir),
+                (self.old, self.new),
+                to,
+                &mut self.held,
+                &lock,
+            ) {
+                Ok(CheckedOut::Done(words)) => {
+                    kept = words;
+                    None
+                }
+                Ok(CheckedOut::Refused(words)) if is_local_change(&words) => {
+                    return Finished::Blocked(dir, Obstacle::Changes(words));
+                }
+                Ok(CheckedOut::Refused(words)) => Some(Obstacle::Changes(words)),
+                Err(error) => Some(failed(&error)),
+            };
+            if let Some(by) = by {
+                if self.brought {
+                    lock.leave();
+                }
+                return Finished::Blocked(dir, by);
             }
         }
         let _ = std::fs::remove_file(self.held.path);
-        Finished::Moot(dir)
+        put(dir, kept)
     }
 }
 
-/// Puts back what an abandoned checkout did, to what `to` holds. Returns Git's message where something is in the
-/// way.
+/// Returns how a checkout ended that was put back, with Git's warning where a file could not be removed.
+fn put(dir: PathBuf, kept: Option<String>) -> Finished {
+    if kept.is_some() { Finished::Arrived(dir, kept) } else { Finished::Moot(dir) }
+}
+
+/// Puts back what an abandoned checkout did, to what `to` holds.
 fn put_back(
     repo: &Repository,
     (git_dir, dir): (&Path, &Path),
@@ -396,12 +441,12 @@ fn put_back(
     to: ObjectId,
     note: &mut Held,
     lock: &IndexLock,
-) -> Result<Option<String>, StoreError> {
+) -> Result<CheckedOut, StoreError> {
     let copy = Copy::of(repo, git_dir)?;
     match repo.git.put_back((git_dir, dir, copy.path()), (old, new), to, note, lock)? {
-        Undone::InTheWay(words) => Ok(Some(words)),
-        Undone::Nothing => Ok(None),
-        Undone::All => copy.put(lock).map(|()| None),
+        Undone::InTheWay(words) => Ok(CheckedOut::Refused(words)),
+        Undone::Nothing => Ok(CheckedOut::Done(None)),
+        Undone::All(kept) => copy.put(lock).map(|()| CheckedOut::Done(kept)),
     }
 }
 
@@ -450,14 +495,14 @@ impl Left {
         tip: Option<ObjectId>,
     ) -> Result<Finished, StoreError> {
         let (dir, git_dir) = (self.dir(), folder(&self.note.git_dir));
-        let branch = Some(self.branch());
+        let (branch, stage) = (Some(self.branch()), self.held.stage());
         let here = |w: &Worktree| w.git_dir == git_dir && w.branch == branch;
         let tree = |id: ObjectId| repo.git.rev_parse(&repo.git_dir, &format!("{id}^{{tree}}"));
         // Nothing is known of an outcome whose object is gone.
         let Ok(wanted) = tree(new) else { return Ok(Finished::Moot(dir)) };
-        if !worktrees::list(repo)?.iter().any(here) {
-            return Ok(Finished::Moot(dir));
-        }
+        // A working tree may have been moved since.
+        let Some(at) = worktrees::list(repo)?.into_iter().find(here) else { return Ok(Finished::Moot(dir)) };
+        let dir = at.dir.clone();
         let moved = match tip {
             Some(tip) => tree(tip)? == wanted,
             None => false,
@@ -471,17 +516,21 @@ impl Left {
         if IndexLock::is_ours(repo, &git_dir)? {
             return Ok(held());
         }
+        if !moved && stage == Stage::Waits {
+            return Ok(Finished::Moot(dir));
+        }
+        if let Some(by) = away(&at) {
+            return Ok(Finished::Blocked(dir, by));
+        }
         if !moved {
             let Some(lock) = IndexLock::take(repo, &git_dir, HELD_LATER)? else { return Ok(held()) };
             let to = tip.unwrap_or(old);
             return Ok(match put_back(repo, (&git_dir, &dir), (old, new), to, &mut self.held, &lock)? {
-                Some(words) => Finished::Blocked(dir, Obstacle::Changes(words)),
-                None => Finished::Moot(dir),
+                CheckedOut::Refused(words) => Finished::Blocked(dir, Obstacle::Changes(words)),
+                CheckedOut::Done(kept) => put(dir, kept),
             });
         }
-        let at =
-            Worktree { dir: dir.clone(), git_dir: git_dir.clone(), branch: None, busy: None, away: false };
-        let fitted = match fit_again(repo, &at, old, new)? {
+        let fitted = match try_on(repo, &at, (old, new), stage)? {
             Fit::Blocked(by) => return Ok(Finished::Blocked(dir, by)),
             Fit::Fits(fitted) => fitted,
         };
@@ -489,12 +538,18 @@ impl Left {
             Fit::Blocked(by) => Ok(Finished::Blocked(dir, by)),
             Fit::Fits(held) => {
                 let (fitted, lock) = *held;
+                self.held.enter(Stage::Begun)?;
                 Ok(match fitted.bring(repo, &lock)? {
                     Brought::All(kept) => {
                         lock.release()?;
                         Finished::Arrived(dir, kept)
                     }
-                    Brought::Blocked(by) => Finished::Blocked(dir, by),
+                    Brought::Blocked(by) => {
+                        if matches!(by, Obstacle::Changes(_)) {
+                            self.held.enter(stage)?;
+                        }
+                        Finished::Blocked(dir, by)
+                    }
                 })
             }
         }

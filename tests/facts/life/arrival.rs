@@ -144,11 +144,12 @@ fn what_is_not_there_by_the_users_wish_is_not_put_back() {
 #[test]
 fn what_a_user_cut_short_meanwhile_is_not_put_back() {
     let life = checked_out(DONE);
-    let script = "case \"$*\" in *'read-tree -m -u '[!-]*) : >dir/other ;; esac\nexec \"$real\" \"$@\"";
-    ticked(&life, &git_that(&life.shared(), script)).expect(1);
-    assert_eq!((life.state("work"), life.read("dir/other")), ("stalled".into(), String::new()));
+    let edits = "printf 'one\\nmo' >file; rm dir/other; chmod +x exec";
+    let script = format!("case \"$*\" in *'read-tree -m -u '[!-]*) {edits} ;; esac\nexec \"$real\" \"$@\"");
+    ticked(&life, &git_that(&life.shared(), &script)).expect(1);
+    assert_eq!((life.state("work"), life.read("file")), ("stalled".into(), "one\nmo".into()));
     life.run(&["status"]).expect(0);
-    assert_eq!(life.git(&["status", "--porcelain"]), " M dir/other");
+    assert_eq!(life.git(&["status", "--porcelain"]), " D dir/other\n M exec\n M file");
 }
 
 /// K28: a working tree that switches to the branch while it moves, and can't follow, commits nothing over it
@@ -176,6 +177,83 @@ fn who_comes_late_and_cannot_follow_commits_nothing_over_the_outcome() {
     assert_eq!(life.git(&["-C", other.to_str().unwrap(), "status", "--porcelain"]), "");
     life.git(&["-C", other.to_str().unwrap(), "commit", "-q", "--allow-empty", "-m", "mine"]);
     assert_eq!(life.show("work", "file"), "one\nmore");
+}
+
+/// K28: nothing was written to a working tree that could not follow, so each change there is the user's
+#[test]
+fn who_comes_late_with_changes_keeps_them() {
+    let life = checked_out(DONE);
+    let other = life.repo.home().join("other");
+    life.git(&["worktree", "add", "-q", "--detach", other.to_str().unwrap()]);
+    fs::write(other.join("file"), "").unwrap();
+    let script = format!(
+        "case \"$*\" in *--work-tree=*other*) ;; *'read-tree -m -u '[!-]*)\n\
+         (cd '{}'; env -i PATH=\"$PATH\" HOME=\"$HOME\" \"$real\" symbolic-ref HEAD refs/heads/work) ;; esac\n\
+         exec \"$real\" \"$@\"",
+        other.display()
+    );
+    let done = ticked(&life, &git_that(&life.shared(), &script)).expect(1);
+    assert!(done.stdout.contains("could not follow"), "{done:?}");
+    for _ in 0..2 {
+        assert!(life.run(&["status"]).expect(0).stderr.contains("cannot follow its branch"));
+        assert_eq!(fs::read_to_string(other.join("file")).unwrap(), "");
+    }
+    fs::write(other.join("file"), "one\n").unwrap();
+    life.run(&["status"]).expect(0);
+    assert_eq!(life.git(&["-C", other.to_str().unwrap(), "status", "--porcelain"]), "");
+}
+
+/// K28: a swap is lost, and the runner is killed when the files are as before and the index is not yet
+#[test]
+fn what_was_put_back_below_the_index_of_the_outcome_is_put_back_to_the_end() {
+    for cut in [":", "rm file; : >exec", "rm -rf new; rm dir/other"] {
+        let life = checked_out(DONE);
+        let began = life.shared().join("began");
+        let script = format!(
+            "case \"$*\" in *'read-tree -m -u '[!-]*)\n\
+             if [ -e '{0}.again' ]; then exec \"$real\" \"$@\"; fi\n\
+             if [ -e '{0}' ]; then : >'{0}.again'; \"$real\" \"$@\"; {cut}; kill -9 $PPID; exit 1; fi\n\
+             : >'{0}'; \"$real\" \"$@\"\n\
+             exec \"$real\" update-ref refs/heads/work $(\"$real\" commit-tree 'work^{{tree}}' -p work -m elsewhere) ;;\n\
+             esac\nexec \"$real\" \"$@\"",
+            began.display()
+        );
+        let path = git_that(&life.shared(), &script);
+        life.aynig(&["tick", "work"]).env("PATH", &path).output().unwrap();
+        assert!(began.with_extension("again").exists(), "{cut}");
+        life.run(&["status"]).expect(0);
+        let left = fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().count();
+        assert_eq!((left, life.git(&["status", "--porcelain"])), (0, String::new()), "{cut}");
+        assert_eq!((life.read("file"), life.read("dir/other")), ("one\n".into(), "two\n".into()), "{cut}");
+    }
+}
+
+/// K28: a working tree is where Git says that it is
+#[test]
+fn a_working_tree_that_was_moved_is_put_back_where_it_is() {
+    let life = checked_out(DONE);
+    life.git(&["switch", "-q", "--detach"]);
+    let [was, now] = ["was", "now"].map(|name| life.repo.home().join(name));
+    life.git(&["worktree", "add", "-q", was.to_str().unwrap(), "work"]);
+    let path = failing_git(&life, "printf 'one\\nmo' >file; kill -9 $PPID");
+    life.aynig(&["tick", "work"]).env("PATH", &path).output().unwrap();
+    life.git(&["worktree", "move", was.to_str().unwrap(), now.to_str().unwrap()]);
+    fs::create_dir(&was).unwrap();
+    fs::write(was.join("file"), "one").unwrap();
+    life.run(&["status"]).expect(0);
+    assert_eq!(life.git(&["-C", now.to_str().unwrap(), "status", "--porcelain"]), "");
+    assert_eq!(fs::read_to_string(was.join("file")).unwrap(), "one");
+    assert_eq!(fs::read_dir(&was).unwrap().count(), 1);
+}
+
+/// K28: a file that became a folder in part is a file again
+#[test]
+fn a_folder_in_the_place_of_a_file_goes_again() {
+    let life = checked_out("rm exec; mkdir exec; echo y >exec/y; echo 'SET_STATE {\"state\":\"done\"}'");
+    let once = life.shared().join("mended");
+    let path = failing_git(&life, &format!(": >'{}'; rm exec; mkdir exec", once.display()));
+    ticked(&life, &path).expect(1);
+    assert_eq!((life.read("exec"), life.git(&["status", "--porcelain"])), ("x\n".into(), String::new()));
 }
 
 /// K28: nor while it follows: its index is locked from before the first look at it

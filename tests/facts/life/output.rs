@@ -314,3 +314,29 @@ fn logs_are_brought_away_once_their_run_is_over() {
     assert!(!log.exists());
     assert!(life.run(&["logs", "work"]).expect(0).stdout.starts_with("begun\n"));
 }
+
+/// K16: a process was killed between both names of a log that it moved
+#[test]
+fn a_log_that_has_both_names_loses_the_older() {
+    let life = Life::new(&[("build", &format!("echo said; {NEXT}"))]);
+    let trigger = life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    life.write(".aynig/logs/hook.log", "hook\n");
+    fs::create_dir_all(life.path(".git/aynig/logs")).unwrap();
+    let names = ["hook.log".to_owned(), format!("{trigger}.stdout.log")];
+    let [here, there] =
+        [".aynig/logs", ".git/aynig/logs"].map(|folder| names.clone().map(|n| life.path(folder).join(n)));
+    here.iter().zip(&there).for_each(|(here, there)| fs::hard_link(here, there).unwrap());
+    life.write(".aynig/logs/.gitignore", "*\t\n");
+    life.write(".aynig/logs/notes.stdout.log", "mine\n");
+    life.run(&["status"]).expect(0);
+    assert!(here.iter().all(|here| !here.exists()) && life.path(".aynig/logs/notes.stdout.log").exists());
+    assert_eq!(
+        there.map(|there| fs::read_to_string(there).unwrap()).concat(),
+        "hook\nsaid\nSET_STATE {\"state\":\"next\"}\n"
+    );
+    // What hooks wrote to both is kept.
+    life.write(".aynig/logs/hook.log", "later\n");
+    life.run(&["status"]).expect(0);
+    assert_eq!(life.read(".git/aynig/logs/hook.log"), "hook\nlater\n");
+}
