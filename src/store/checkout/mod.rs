@@ -503,13 +503,20 @@ impl Left {
         // A working tree may have been moved since.
         let Some(at) = worktrees::list(repo)?.into_iter().find(here) else { return Ok(Finished::Moot(dir)) };
         let dir = at.dir.clone();
-        let moved = match tip {
-            Some(tip) => tree(tip)? == wanted,
-            None => false,
+        let (mut new, mut moved) = match tip {
+            Some(tip) => (new, tree(tip)? == wanted),
+            None => (new, false),
         };
-        if !moved && tip.map_or(Ok(false), |tip| repo.git.is_ancestor(new, tip))? {
+        if let Some(tip) = tip
+            && !moved
+            && repo.git.is_ancestor(new, tip)?
+        {
             // The outcome had arrived, and the branch has moved on from there.
-            return Ok(Finished::Moot(dir));
+            if stage != Stage::Waits {
+                return Ok(Finished::Moot(dir));
+            }
+            // It never arrived: the working tree follows to where the branch is now.
+            (new, moved) = (tip, true);
         }
         // A half-done checkout is left to the process that still works on it: a `git` may outlive its runner.
         let held = || Finished::Blocked(dir.clone(), Obstacle::Lock(IndexLock::path(&git_dir)));
