@@ -170,10 +170,6 @@ fn bring_away(repo: &Repository, from: &Path, to: &Path) {
         }
         let moved = match std::fs::hard_link(&here, &there) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => joined(&here, &there, name == HOOK_LOG),
-            // The working tree may be on another file system than the Git directory.
-            Err(e) if matches!(e.kind(), ErrorKind::CrossesDevices | ErrorKind::Unsupported) => {
-                joined(&here, &there, true)
-            }
             linked => linked,
         };
         if moved.is_ok() {
@@ -188,7 +184,7 @@ fn joined(from: &Path, to: &Path, may: bool) -> std::io::Result<()> {
     let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
     let mut options = File::options();
     let from = options.read(true).custom_flags(flags.bits()).open(from)?;
-    let to = options.read(false).append(true).create(may).mode(0o600).open(to)?;
+    let to = options.read(false).append(true).open(to)?;
     let (has, into) = (from.metadata()?, to.metadata()?);
     if (has.dev(), has.ino()) == (into.dev(), into.ino()) {
         return Ok(());
@@ -197,7 +193,11 @@ fn joined(from: &Path, to: &Path, may: bool) -> std::io::Result<()> {
         return Err(ErrorKind::AlreadyExists.into());
     }
     // What is written meanwhile is not waited for.
-    std::io::copy(&mut from.take(has.len()), &mut &to).map(drop)
+    let copied = std::io::copy(&mut from.take(has.len()), &mut &to);
+    if copied.is_err() {
+        to.set_len(into.len())?;
+    }
+    copied.map(drop)
 }
 
 /// Moves logs out of the working tree where a branch has brought rules since that let them into commits.

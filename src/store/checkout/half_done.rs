@@ -15,7 +15,7 @@ use crate::store::git::calls::RepoGit;
 use crate::store::git::command::GitCommand;
 use crate::store::git::merge::CheckedOut;
 use crate::store::{StoreError, io_error};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -68,17 +68,19 @@ pub(super) enum Undone {
 impl RepoGit {
     /// Enters into a copy of the index what an earlier checkout from `old` to `new` had written already, and
     /// removes the files that it had written in part; where it was being put back, does the same with what was put
-    /// back already.
+    /// back already to what `to` holds.
     pub(super) fn take_on(
         &self,
-        git_dir: &Path,
-        dir: &Path,
-        index: &Path,
+        (git_dir, dir, index): (&Path, &Path, &Path),
         (old, new): (ObjectId, ObjectId),
+        to: ObjectId,
         stage: Stage,
     ) -> Result<Taken, StoreError> {
         let here = || self.in_tree(git_dir, dir).env("GIT_INDEX_FILE", index);
         let (staged, back) = (staged(here())?, stage == Stage::Back);
+        // What is put back to something else than before has no entry of before.
+        let other = if back && to != old { self.changes(old, to)? } else { Vec::new() };
+        let other: HashSet<Vec<u8>> = other.into_iter().map(|change| change.path).collect();
         let (mut taken, mut info) = (Taken::default(), Vec::new());
         let (mut files, mut removed, mut restored) = (Vec::new(), Vec::new(), Vec::new());
         for change in self.changes(old, new)? {
@@ -95,7 +97,7 @@ impl RepoGit {
             let is_folder =
                 || dir.join(OsStr::from_bytes(&change.path)).symlink_metadata().is_ok_and(|m| m.is_dir());
             if now != change.old.as_ref() {
-                if back && now == change.new.as_ref() && !left_out {
+                if back && now == change.new.as_ref() && !left_out && !other.contains(&change.path) {
                     match (&change.old, is_there) {
                         (Some(_), true) => restored.push(change),
                         (Some(_), false) if stands.is_none() => {
@@ -188,7 +190,7 @@ impl RepoGit {
     ) -> Result<Undone, StoreError> {
         self.refresh_index(git_dir, dir, index)?;
         let stage = note.stage();
-        let taken = self.take_on(git_dir, dir, index, (old, new), stage)?;
+        let taken = self.take_on((git_dir, dir, index), (old, new), to, stage)?;
         if !taken.is_any() {
             return Ok(Undone::Nothing);
         }

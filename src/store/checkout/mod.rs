@@ -103,8 +103,14 @@ fn try_on(
     repo.git.refresh_index(&at.git_dir, &at.dir, copy.path())?;
     let merge = || repo.git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), None);
     let mut merged = merge()?;
-    if stage != Stage::Waits && matches!(merged, CheckedOut::Refused(_)) {
-        let taken = repo.git.take_on(&at.git_dir, &at.dir, copy.path(), (old, new), stage)?;
+    let is_half_done = match stage {
+        Stage::Waits => false,
+        Stage::Begun => matches!(merged, CheckedOut::Refused(_)),
+        // Files may be as before although the index has the outcome, where Git sees nothing to do.
+        Stage::Back => true,
+    };
+    if is_half_done {
+        let taken = repo.git.take_on((&at.git_dir, &at.dir, copy.path()), (old, new), old, stage)?;
         if taken.is_any() {
             merged = merge()?;
         }
@@ -396,7 +402,8 @@ impl Noted {
     /// which the user's next commit would take for the user's own, its lock stays until the next verb has seen to it.
     pub(crate) fn put_back(mut self, repo: &Repository, tip: Option<ObjectId>) -> Finished {
         let (dir, mut kept) = (self.at.dir, None);
-        if let Some(lock) = self.lock {
+        let begun = self.held.stage() != Stage::Waits;
+        if let Some(lock) = self.lock.filter(|_| begun) {
             let to = tip.unwrap_or(self.old);
             let by = match put_back(
                 repo,
@@ -503,20 +510,13 @@ impl Left {
         // A working tree may have been moved since.
         let Some(at) = worktrees::list(repo)?.into_iter().find(here) else { return Ok(Finished::Moot(dir)) };
         let dir = at.dir.clone();
-        let (mut new, mut moved) = match tip {
-            Some(tip) => (new, tree(tip)? == wanted),
-            None => (new, false),
+        let moved = match tip {
+            Some(tip) => tree(tip)? == wanted,
+            None => false,
         };
-        if let Some(tip) = tip
-            && !moved
-            && repo.git.is_ancestor(new, tip)?
-        {
+        if !moved && tip.map_or(Ok(false), |tip| repo.git.is_ancestor(new, tip))? {
             // The outcome had arrived, and the branch has moved on from there.
-            if stage != Stage::Waits {
-                return Ok(Finished::Moot(dir));
-            }
-            // It never arrived: the working tree follows to where the branch is now.
-            (new, moved) = (tip, true);
+            return Ok(Finished::Moot(dir));
         }
         // A half-done checkout is left to the process that still works on it: a `git` may outlive its runner.
         let held = || Finished::Blocked(dir.clone(), Obstacle::Lock(IndexLock::path(&git_dir)));
