@@ -342,10 +342,10 @@ impl Runner<'_> {
             options.custom_flags(nix::fcntl::OFlag::O_NOFOLLOW.bits());
             options.open(path)
         };
-        let readable = readable(self.repo);
+        // Logs of another run of this trigger may still be where they can't stay.
+        let others = if elsewhere { readable(self.repo) } else { Vec::new() };
         for n in 1.. {
-            // No other run of this trigger has this number, in whichever folder.
-            if readable.iter().any(|folder| is_there(&paths(folder, trigger, n).stdout)) {
+            if others.iter().any(|folder| is_there(&paths(folder, trigger, n).stdout)) {
                 continue;
             }
             let logs = paths(&folder, trigger, n);
