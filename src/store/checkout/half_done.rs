@@ -9,7 +9,7 @@
 
 use super::in_the_way::first_in_the_way;
 use super::index_lock::IndexLock;
-use super::{Held, Stage};
+use super::stage::{Held, Stage};
 use crate::protocol::id::ObjectId;
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::GitCommand;

@@ -13,6 +13,7 @@ pub(crate) mod half_done;
 pub(crate) mod in_the_way;
 pub(crate) mod index_lock;
 pub(crate) mod sparse;
+mod stage;
 pub(crate) mod workspace;
 pub(crate) mod worktrees;
 
@@ -26,7 +27,7 @@ use index_lock::{Copy, IndexLock};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsStr;
+use stage::{Held, Stage};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -179,56 +180,6 @@ struct Note {
     branch: Vec<u8>,
     old: String,
     new: String,
-}
-
-/// A note on disk, locked for as long as its writer lives.
-struct Held {
-    path: PathBuf,
-    /// `None` where the file system has no locks.
-    _alive: Option<Flock<File>>,
-}
-
-/// How far a noted checkout is. What was not begun can't be half done: each change there is the user's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// No file was written.
-    Waits,
-    /// Files may have been written.
-    Begun,
-    /// Files may have been put back.
-    Back,
-}
-
-impl Stage {
-    /// Returns the end of the name of a note in this stage. The name says it, since a new one takes no space, which
-    /// a full disk has not.
-    fn end(self) -> &'static str {
-        match self {
-            Stage::Waits => ".waits.json",
-            Stage::Begun => ".json",
-            Stage::Back => ".back.json",
-        }
-    }
-}
-
-impl Held {
-    fn stage(&self) -> Stage {
-        let name = self.path.file_name().unwrap_or_default().as_bytes();
-        let is_in = |stage: &Stage| name.ends_with(stage.end().as_bytes());
-        [Stage::Waits, Stage::Back].into_iter().find(is_in).unwrap_or(Stage::Begun)
-    }
-
-    fn enter(&mut self, stage: Stage) -> Result<(), StoreError> {
-        if self.stage() == stage {
-            return Ok(());
-        }
-        let name = self.path.file_name().unwrap_or_default().as_bytes();
-        let id: &[u8] = name.split(|b| *b == b'.').next().unwrap_or_default();
-        let named = self.path.with_file_name(OsStr::from_bytes(&[id, stage.end().as_bytes()].concat()));
-        std::fs::rename(&self.path, &named).map_err(io_error("rename", &self.path))?;
-        self.path = named;
-        Ok(())
-    }
 }
 
 /// A working tree whose checkout is noted on disk.
