@@ -43,11 +43,12 @@ pub fn run(global: &Global, args: &Hook) -> i32 {
 /// Looks at what others wrote and a merge, or a rebase, has brought: that may be rules which let logs into
 /// commits.
 fn merged(global: &Global, rebased: bool) -> Result<(), Failure> {
+    let opened = global.open();
     // Where the repository can't be opened, that is said only of what is asked for.
-    if let Ok(session) = global.open() {
-        logs_away(&session);
+    if let Ok(session) = &opened {
+        logs_away(session);
     }
-    Ok(here(|| global.open(), rebased, &Speaker)?)
+    Ok(here(|| opened, rebased, &Speaker)?)
 }
 
 fn received(global: &Global) -> Result<(), Failure> {

@@ -56,9 +56,7 @@ pub fn resumed(global: &Global, args: &Resume) -> Result<i32, Failure> {
             });
         }
         for paused in &released.standing {
-            let (holder, why) = (paused.pause.holder.to_string(), reason(paused));
-            let what = what(paused);
-            output::note(&format!("{what} still paused by {}{why}", escape(holder.as_bytes())));
+            output::note(&format!("{} still paused by {}", what(paused), paused.pause.by()));
         }
         if !released.standing.is_empty() {
             let remote = change.remote().filter(|remote| *remote != ".");
@@ -77,19 +75,6 @@ fn say(branches: &[RefName], what: &str) {
 
 /// Returns the branches that a pause holds, as the beginning of a sentence.
 fn what(paused: &Paused) -> String {
-    match &paused.pause.patterns[..] {
-        [] => "every branch is".to_owned(),
-        [one] => format!("'{}' is", escape(one.as_bytes())),
-        some => {
-            let some: Vec<String> = some.iter().map(|one| format!("'{}'", escape(one.as_bytes()))).collect();
-            format!("{} are", some.join(", "))
-        }
-    }
-}
-
-fn reason(paused: &Paused) -> String {
-    match paused.pause.reason.lines().next() {
-        Some(first) => format!(": {}", escape(first.as_bytes())),
-        None => String::new(),
-    }
+    let verb = if paused.pause.patterns.len() > 1 { "are" } else { "is" };
+    format!("{} {verb}", paused.pause.held())
 }

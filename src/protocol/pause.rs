@@ -10,6 +10,7 @@ use super::id::ObjectId;
 use super::inbox::MessageId;
 use super::message::{Message, RenderError, Trailer};
 use super::name::CANCELED;
+use super::text::escape;
 use std::fmt;
 
 /// The trailer of a pattern of branches. A pause without one holds every branch.
@@ -107,6 +108,22 @@ impl Pause {
         let reason =
             format!("'{name}' can't be read ({why}), so it holds every branch; {mend} takes it away");
         Self { patterns: Vec::new(), holder: Holder::parse("unknown"), reason }
+    }
+
+    /// Returns the branches that the pause holds, in words: `every branch`, or its patterns in quotes.
+    pub fn held(&self) -> String {
+        let quoted = |pattern: &String| format!("'{}'", escape(pattern.as_bytes()));
+        match &self.patterns[..] {
+            [] => "every branch".to_owned(),
+            some => some.iter().map(quoted).collect::<Vec<_>>().join(", "),
+        }
+    }
+
+    /// Returns who holds the pause, and why (the first line of the reason), in words.
+    pub fn by(&self) -> String {
+        let holder = self.holder.to_string();
+        let why = self.reason.lines().next().map(|first| format!(": {}", escape(first.as_bytes())));
+        format!("{}{}", escape(holder.as_bytes()), why.unwrap_or_default())
     }
 
     /// True where the pause holds a branch; `any` says whether one of these patterns matches that branch.

@@ -257,11 +257,11 @@ impl<'a> Collector<'a> {
             }
         }
         for path in files {
-            let over = match path.file_name().and_then(OsStr::to_str).map(log_of) {
-                Some(LogOf::Run(trigger)) => !leased.triggers.contains(trigger),
-                Some(LogOf::Hooks) => true,
-                // The folder may be in the user's working tree, and hold other files.
-                Some(LogOf::Nobody) | None => false,
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            // The folder may be in the user's working tree, and hold other files.
+            let over = match logs::trigger_of(name) {
+                Some(trigger) => !leased.triggers.contains(trigger),
+                None => name == logs::HOOK_LOG,
             };
             if over && self.is_older(&path, self.expiry.logs) {
                 self.remove(Kind::Log, path);
@@ -446,24 +446,6 @@ impl<'a> Collector<'a> {
             }
         }
         Ok(())
-    }
-}
-
-/// Whose log a file in the folder of logs is.
-enum LogOf<'a> {
-    /// The runs of a trigger.
-    Run(&'a str),
-    Hooks,
-    Nobody,
-}
-
-fn log_of(name: &str) -> LogOf<'_> {
-    let stem = [".stdout.log", ".stderr.log", logs::EVENTS].iter().find_map(|end| name.strip_suffix(end));
-    let trigger = stem.map(|stem| stem.split_once('.').map_or(stem, |(trigger, _)| trigger));
-    match trigger.filter(|trigger| ObjectId::from_hex(trigger.as_bytes()).is_ok()) {
-        Some(trigger) => LogOf::Run(trigger),
-        None if name == "hook.log" => LogOf::Hooks,
-        None => LogOf::Nobody,
     }
 }
 

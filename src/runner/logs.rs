@@ -3,8 +3,8 @@
 //! Logs are in `.aynig/logs/` of the main working tree, a folder that ignores itself; in a bare repository,
 //! and where the working tree has no place for it, in `aynig/logs/` of the Git directory. They are in the
 //! latter too where a branch brings a `.gitignore` of its own into the former, which would put logs into
-//! commits: logs that are there already are then moved by the verb or the hook that comes next. Files are made new, never through a symbolic
-//! link. Implements K16, K48a (where its file is).
+//! commits: logs that are there already are then moved by the verb or the hook that comes next. Files are made
+//! new, never through a symbolic link. Implements K16, K48a (where its file is).
 
 use super::named::{is_dead, run_ref};
 use super::settings::Sandbox;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// The folder of logs, relative to the main working tree.
 const LOGS: &str = ".aynig/logs";
 /// The name of the log of what runs in the background.
-const HOOK_LOG: &str = "hook.log";
+pub(super) const HOOK_LOG: &str = "hook.log";
 /// The end of the name of a run's file of events.
 pub(super) const EVENTS: &str = ".events.jsonl";
 
@@ -124,12 +124,24 @@ fn noted(repo: &Repository, run_id: &str) -> Option<String> {
     String::from_utf8(note).ok()
 }
 
-/// Returns the name of a log without its ending, which the logs of one run share; `None` for names that no log has.
-fn stem(name: &str) -> Option<&str> {
+/// Takes the name of a run's log apart: what the logs of one run share, and of that the id of the trigger. `None`
+/// for names that no such log has.
+fn parts(name: &str) -> Option<(&str, &str)> {
     let stem = [".stdout.log", ".stderr.log", EVENTS].iter().find_map(|end| name.strip_suffix(end))?;
     let (trigger, number) = stem.split_once('.').map_or((stem, None), |(id, number)| (id, Some(number)));
     let is_number = number.is_none_or(|number| number.parse::<u32>().is_ok());
-    (is_number && ObjectId::from_hex(trigger.as_bytes()).is_ok()).then_some(stem)
+    (is_number && ObjectId::from_hex(trigger.as_bytes()).is_ok()).then_some((stem, trigger))
+}
+
+/// Returns the name of a run's log without its ending.
+fn stem(name: &str) -> Option<&str> {
+    parts(name).map(|(stem, _)| stem)
+}
+
+/// Returns the id of the trigger, in hexadecimal digits, whose run a file of this name is a log of; `None` for
+/// names that no run's log has.
+pub(super) fn trigger_of(name: &str) -> Option<&str> {
+    parts(name).map(|(_, trigger)| trigger)
 }
 
 /// Removes from these names those of logs that runs are writing, which read them by their paths. A run that has

@@ -183,9 +183,8 @@ See also:
 /// `doctor`.
 pub const DOCTOR: &str = "\
 Looks for what would stop a tick here: trust, configuration that does not count, commands that cannot be started or are \
-not committed, disks with little room, locks that are held (in a remote at a path too), branches from the future of this machine's \
-clock, configuration \
-under which Git itself shows other trailers than are acted on. Names the \
+not committed, pauses that stand, disks with little room, locks that are held (in a remote at a path too), branches from the \
+future of this machine's clock, configuration under which Git itself shows other trailers than are acted on. Names the \
 command that mends each. Changes nothing, and asks no other machine unless --network says so: then whether the remote that \
 'aynig.remote' names answers without a question, as a runner needs it to.
 

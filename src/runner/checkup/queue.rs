@@ -53,14 +53,7 @@ impl Runner<'_> {
     /// Names each pause that stands: none is an error, but a user who wonders why nothing runs looks here.
     pub(super) fn check_pauses(&self, found: &mut Findings) -> Result<(), RunnerError> {
         for ReadPause { name, id, pause, .. } in self.read_pauses()? {
-            let quoted = |pattern: &String| format!("'{}'", escape(pattern.as_bytes()));
-            let what = match &pause.patterns[..] {
-                [] => "every branch".to_owned(),
-                some => some.iter().map(quoted).collect::<Vec<_>>().join(", "),
-            };
-            let (by, first) = (pause.holder.to_string(), pause.reason.lines().next());
-            let why = first.map(|first| format!(": {}", escape(first.as_bytes()))).unwrap_or_default();
-            let text = format!("{what}: paused by {}{why}", escape(by.as_bytes()));
+            let text = format!("{}: paused by {}", pause.held(), pause.by());
             // Only a pause whose ref is named by its id can be taken back by it.
             let id = parse_id_ref(PAUSED, name.as_bytes()).map(|_| id);
             let remote = self.settings.remote.clone();

@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Mode and blob id of a path.
 type Entry = (String, String);
@@ -81,94 +81,24 @@ impl RepoGit {
         // What is put back to something else than before has no entry of before.
         let other = if back && to != old { self.changes(old, to)? } else { Vec::new() };
         let other: HashSet<Vec<u8>> = other.into_iter().map(|change| change.path).collect();
-        let (mut taken, mut info) = (Taken::default(), Vec::new());
-        let (mut files, mut removed, mut restored) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut taken, mut under_old, mut under_new) = (Taken::default(), Vec::new(), Vec::new());
         for change in self.changes(old, new)? {
             let now = staged.get(&change.path);
             // A file that a sparse checkout leaves out is not missing.
             let left_out = now.is_some_and(|now| now.left_out);
             let now = now.map(|now| &now.entry);
-            if now == change.new.as_ref() {
-                taken.some = true;
-            }
-            let stands = first_in_the_way(dir, &change.path);
-            let is_there = stands.as_deref() == Some(OsStr::from_bytes(&change.path));
-            // A folder has the place of a file for what the outcome has below it.
-            let is_folder =
-                || dir.join(OsStr::from_bytes(&change.path)).symlink_metadata().is_ok_and(|m| m.is_dir());
-            if now != change.old.as_ref() {
-                if back && now == change.new.as_ref() && !left_out && !other.contains(&change.path) {
-                    match (&change.old, is_there) {
-                        (Some(_), true) => restored.push(change),
-                        (Some(_), false) if stands.is_none() => {
-                            info.extend(change.info(&change.old));
-                            taken.begun.push(change.path);
-                        }
-                        (None, false) => info.extend(change.info(&change.old)),
-                        (Some(_), false) | (None, true) => {}
-                    }
-                }
-                continue;
-            }
-            match &change.new {
-                None if !is_there || is_folder() => info.extend(change.info(&change.new)),
-                None if back => removed.push(change),
-                None => {}
-                Some(_) if is_there => files.push(change),
-                Some(_) if stands.is_none() && change.old.is_some() && !left_out => {
-                    taken.begun.push(change.path);
-                }
-                Some(_) => {}
+            let is_new = now == change.new.as_ref();
+            taken.some |= is_new;
+            if now == change.old.as_ref() {
+                under_old.push((change, left_out));
+            } else if back && is_new && !left_out && !other.contains(&change.path) {
+                under_new.push(change);
             }
         }
-        // What the outcome removes is the user's where it can't be read.
-        let removed = hashed(&here, dir, removed).unwrap_or_default();
-        for (change, hash) in hashed(&here, dir, files)?.into_iter().chain(removed) {
-            let file = dir.join(OsStr::from_bytes(&change.path));
-            if is_whole(&file, &change.new, &hash) {
-                info.extend(change.info(&change.new));
-                continue;
-            }
-            if change.old.as_ref().is_some_and(|(_, old)| *old == hash) {
-                continue;
-            }
-            // A link, with what it leads to, is written whole or not at all.
-            let is_file = file.symlink_metadata().is_ok_and(|meta| meta.is_file());
-            let may_be = |entry: &Option<Entry>| {
-                is_file && entry.as_ref().is_some_and(|(mode, _)| mode.starts_with("100"))
-            };
-            let (of_new, of_old) = (may_be(&change.new), back && may_be(&change.old));
-            if !of_new && !of_old {
-                continue;
-            }
-            let part = read(&file)?;
-            let is_part_of = |commit: ObjectId| {
-                Ok::<_, StoreError>(whole(here(), commit, &change.path)?.starts_with(&part))
-            };
-            if of_new && is_part_of(new)? || of_old && is_part_of(old)? {
-                std::fs::remove_file(&file).map_err(io_error("remove", &file))?;
-                taken.begun.push(change.path);
-            }
-        }
-        // The index has the outcome, and the file is as before, or was to become that.
-        for (change, hash) in hashed(&here, dir, restored).unwrap_or_default() {
-            let file = dir.join(OsStr::from_bytes(&change.path));
-            if is_whole(&file, &change.new, &hash) {
-                continue;
-            }
-            let is_begun = || -> Result<bool, StoreError> {
-                let is_file = file.symlink_metadata().is_ok_and(|meta| meta.is_file());
-                let may_be = is_file && change.old.as_ref().is_some_and(|(mode, _)| mode.starts_with("100"));
-                Ok(may_be && whole(here(), old, &change.path)?.starts_with(&read(&file)?))
-            };
-            if is_whole(&file, &change.old, &hash) {
-                info.extend(change.info(&change.old));
-            } else if is_begun()? {
-                std::fs::remove_file(&file).map_err(io_error("remove", &file))?;
-                info.extend(change.info(&change.old));
-                taken.begun.push(change.path);
-            }
-        }
+        let mut search = Search { here: &here, dir, old, new, back, taken, info: Vec::new() };
+        search.under_old(under_old)?;
+        search.under_new(under_new)?;
+        let Search { mut taken, info, .. } = search;
         if !info.is_empty() {
             taken.some = true;
             here().verb("update-index").args(["-z", "--index-info"]).stdin(info).ok()?;
@@ -248,6 +178,132 @@ impl RepoGit {
             }
         }
         Ok(changes)
+    }
+}
+
+/// What has a path's place in the working tree.
+enum Place {
+    Nothing,
+    /// Something has the place of a folder above the path.
+    Above,
+    /// A file, a link or a folder has the path.
+    Here,
+}
+
+/// The search for what an earlier checkout from `old` to `new` has written.
+struct Search<'a> {
+    /// Calls Git with the copy of the index.
+    here: &'a dyn Fn() -> GitCommand,
+    dir: &'a Path,
+    old: ObjectId,
+    new: ObjectId,
+    /// True where the checkout was being put back.
+    back: bool,
+    taken: Taken,
+    /// What is to be entered into the copy of the index, as `update-index -z --index-info` reads it.
+    info: Vec<u8>,
+}
+
+impl Search<'_> {
+    /// Looks at paths of which the index has the entry of before, each with whether a sparse checkout leaves it
+    /// out.
+    fn under_old(&mut self, changes: Vec<(Change, bool)>) -> Result<(), StoreError> {
+        let (mut files, mut removed) = (Vec::new(), Vec::new());
+        for (change, left_out) in changes {
+            match (&change.new, self.place(&change)) {
+                // A folder has the place of a file for what the outcome has below it.
+                (None, Place::Here) if !self.is_folder(&change) => removed.push(change),
+                (None, _) => self.info.extend(change.info(&change.new)),
+                (Some(_), Place::Here) => files.push(change),
+                (Some(_), Place::Nothing) if change.old.is_some() && !left_out => {
+                    self.taken.begun.push(change.path);
+                }
+                (Some(_), _) => {}
+            }
+        }
+        // What the outcome removes is the user's where it can't be read.
+        let removed = if self.back { self.hashed(removed).unwrap_or_default() } else { Vec::new() };
+        for (change, hash) in self.hashed(files)?.into_iter().chain(removed) {
+            if is_whole(&self.file(&change), &change.new, &hash) {
+                self.info.extend(change.info(&change.new));
+            } else if change.old.as_ref().is_none_or(|(_, old)| *old != hash)
+                && (self.is_part(&change, &change.new, self.new)?
+                    || self.back && self.is_part(&change, &change.old, self.old)?)
+            {
+                self.begin_again(change)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at paths of which the index has the entry of the outcome, though their files were, or were to be, put
+    /// back to what was before.
+    fn under_new(&mut self, changes: Vec<Change>) -> Result<(), StoreError> {
+        let mut files = Vec::new();
+        for change in changes {
+            match (&change.old, self.place(&change)) {
+                (Some(_), Place::Here) => files.push(change),
+                (Some(_), Place::Nothing) => {
+                    self.info.extend(change.info(&change.old));
+                    self.taken.begun.push(change.path);
+                }
+                (None, Place::Nothing | Place::Above) => self.info.extend(change.info(&change.old)),
+                (Some(_), Place::Above) | (None, Place::Here) => {}
+            }
+        }
+        for (change, hash) in self.hashed(files).unwrap_or_default() {
+            let file = self.file(&change);
+            if is_whole(&file, &change.new, &hash) {
+                continue;
+            }
+            if is_whole(&file, &change.old, &hash) {
+                self.info.extend(change.info(&change.old));
+            } else if self.is_part(&change, &change.old, self.old)? {
+                self.info.extend(change.info(&change.old));
+                self.begin_again(change)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&self, change: &Change) -> PathBuf {
+        self.dir.join(OsStr::from_bytes(&change.path))
+    }
+
+    fn place(&self, change: &Change) -> Place {
+        match first_in_the_way(self.dir, &change.path) {
+            None => Place::Nothing,
+            Some(path) if path == OsStr::from_bytes(&change.path) => Place::Here,
+            Some(_) => Place::Above,
+        }
+    }
+
+    fn is_folder(&self, change: &Change) -> bool {
+        self.file(change).symlink_metadata().is_ok_and(|meta| meta.is_dir())
+    }
+
+    fn hashed(&self, changes: Vec<Change>) -> Result<Vec<(Change, String)>, StoreError> {
+        hashed(self.here, self.dir, changes)
+    }
+
+    /// True where a path's file has a part, from its start, of what this commit's entry becomes in a working tree.
+    fn is_part(&self, change: &Change, entry: &Option<Entry>, commit: ObjectId) -> Result<bool, StoreError> {
+        let file = self.file(change);
+        // A link, with what it leads to, is written whole or not at all.
+        let is_file = file.symlink_metadata().is_ok_and(|meta| meta.is_file());
+        if !is_file || !entry.as_ref().is_some_and(|(mode, _)| mode.starts_with("100")) {
+            return Ok(false);
+        }
+        let part = std::fs::read(&file).map_err(io_error("read", &file))?;
+        Ok(whole((self.here)(), commit, &change.path)?.starts_with(&part))
+    }
+
+    /// Removes a file that is written in part, and notes that it is to be written.
+    fn begin_again(&mut self, change: Change) -> Result<(), StoreError> {
+        let file = self.file(&change);
+        std::fs::remove_file(&file).map_err(io_error("remove", &file))?;
+        self.taken.begun.push(change.path);
+        Ok(())
     }
 }
 
@@ -333,10 +389,6 @@ fn whole(git: GitCommand, commit: ObjectId, path: &[u8]) -> Result<Vec<u8>, Stor
     let mut name = OsString::from(format!("{commit}:"));
     name.push(OsStr::from_bytes(path));
     git.verb("cat-file").args([OsStr::new("--filters"), &name]).ok()
-}
-
-fn read(file: &Path) -> Result<Vec<u8>, StoreError> {
-    std::fs::read(file).map_err(io_error("read", file))
 }
 
 /// True where the file is of the kind that the mode says, and is executable exactly where the mode says so.
