@@ -40,15 +40,18 @@ struct Watch {
 impl ActiveRun<'_> {
     /// Runs a program of `.aynig/` until it ends.
     pub(super) fn supervised(&mut self, program: &Path) -> Result<(Exit, Option<Supervised>), RunnerError> {
-        let spec = self.spec(program)?;
+        let mut spec = self.spec(program)?;
         // This comes last, so that as little as possible happens between the check and the start.
         self.prove_copy()?;
         self.started = self.runner.clock.instant();
         // This includes git-aynig's own command, because what that starts is confined as well.
         let confined = self.runner.settings.sandbox != Sandbox::Off;
         let watched = confined.then(|| self.slot.watch_leads(self.runner.repo)).transpose()?;
+        let deadlines = self.runner.deadlines(&self.claim);
+        let ordered = self.limit(&deadlines);
+        spec.stop_after = (ordered != NEVER).then(|| (self.left(ordered), deadlines.grace));
         let guardian = Supervised::start(&spec)?;
-        let (mut exit, guardian) = self.watch(guardian)?;
+        let (mut exit, guardian) = self.watch(guardian, ordered)?;
         if let Some(watched) = watched {
             let changed = self.slot.changed_leads(self.runner.repo, &watched)?;
             exit = changed.map_or(exit, Exit::Redirected);
@@ -90,24 +93,37 @@ impl ActiveRun<'_> {
             tee: settings.tee,
             hold: Some(self.slot.hold_path()),
             confine: self.confinement(sandbox)?,
+            stop_after: None,
         })
     }
 
-    /// Runs the one loop of a run, until the supervised program has ended.
-    fn watch(&mut self, guardian: Supervised) -> Result<(Exit, Option<Supervised>), RunnerError> {
+    /// Returns when the guardian gives the lease up by itself, where a call of this runner hangs, or the runner is
+    /// suspended.
+    fn limit(&self, deadlines: &LeaseDeadlines) -> Duration {
+        self.own_event.map_or(deadlines.give_up, |_| NEVER)
+    }
+
+    fn left(&self, limit: Duration) -> Duration {
+        limit.saturating_sub(self.runner.clock.elapsed())
+    }
+
+    /// Runs the one loop of a run, until the supervised program has ended. `ordered` is the limit that the guardian
+    /// was started with.
+    fn watch(
+        &mut self,
+        guardian: Supervised,
+        ordered: Duration,
+    ) -> Result<(Exit, Option<Supervised>), RunnerError> {
         let runner = self.runner;
         let poll = runner.head_poll_interval(self.claim.run.lease_seconds);
         let look = runner.clock.instant() + poll;
         let mut watch =
-            Watch { guardian, stopped: None, look, poll, renew_not_before: Duration::ZERO, ordered: NEVER };
+            Watch { guardian, stopped: None, look, poll, renew_not_before: Duration::ZERO, ordered };
         loop {
             let deadlines = runner.deadlines(&self.claim);
-            // The guardian gives the lease up by itself where a call of this runner hangs, or the runner is
-            // suspended.
-            let limit = self.own_event.map_or(deadlines.give_up, |_| NEVER);
+            let limit = self.limit(&deadlines);
             if std::mem::replace(&mut watch.ordered, limit) != limit {
-                let left = limit.saturating_sub(runner.clock.elapsed());
-                watch.guardian.stop_after(left, deadlines.grace);
+                watch.guardian.stop_after(self.left(limit), deadlines.grace);
             }
             let interrupt = self.interrupted.is_none().then(|| runner.interrupt.fd());
             let until = self.has_duty(&watch).then(|| self.wake_at(watch.look, &deadlines));

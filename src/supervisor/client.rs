@@ -61,6 +61,9 @@ pub struct Spec {
     pub hold: Option<PathBuf>,
     /// What the command is confined to; `None`: it is not confined.
     pub confine: Option<Confinement>,
+    /// What [`Supervised::stop_after`] orders, ordered before there is a guardian: a caller that hangs as soon as it
+    /// has started one leaves no command behind. `None`: nothing.
+    pub stop_after: Option<(Duration, Duration)>,
 }
 
 /// Why `next` returned.
@@ -153,6 +156,9 @@ impl Supervised {
             beats: 0,
             awaits_beat: false,
         };
+        if let Some((after, grace)) = spec.stop_after {
+            this.stop_after(after, grace);
+        }
         // The guardian must not inherit stderr: it may be a pipe whose end is waited for, and a lingering
         // guardian would hold it open.
         let stderr = match spec.hold.as_deref().map(hold::take).transpose() {

@@ -102,6 +102,18 @@ fn a_guardian_stops_the_command_by_itself_unless_it_hears_of_more_time() {
     run.end().unwrap();
 }
 
+/// K18: and so where the caller hangs as soon as it has started a guardian.
+#[test]
+fn a_guardian_has_what_stops_its_command_before_it_starts_it() {
+    let rig = Rig::new();
+    let mut spec = rig.spec("trap 'echo told >told; exit 4' TERM; while :; do sleep 0.05; done");
+    spec.stop_after = Some((Duration::from_millis(300), LONG));
+    let mut run = Supervised::start(&spec).unwrap();
+    eventually("the command is told", || rig.count("told") == 1);
+    assert_eq!(hear(&mut run).ending, Some(Ending::Stopped { exit: Exit::Code(4) }));
+    run.end().unwrap();
+}
+
 #[test]
 fn a_stopped_command_hears_the_stop() {
     let rig = Rig::new();

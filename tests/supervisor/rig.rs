@@ -70,6 +70,7 @@ impl Rig {
             tee: false,
             hold: None,
             confine: None,
+            stop_after: None,
         }
     }
 

@@ -155,6 +155,7 @@ impl Worker {
             tee: true,
             hold: None,
             confine: None,
+            stop_after: None,
         })
     }
 }

@@ -142,6 +142,7 @@ impl<'a> Program<'a> {
             tee: true,
             hold: None,
             confine: launch.confine.clone(),
+            stop_after: None,
         };
         Ok(Self {
             run: Some(Supervised::start(&spec)?),

@@ -169,6 +169,28 @@ fn a_runner_that_hangs_has_its_command_stopped_in_time() {
     assert!(report["why"].as_str().is_some_and(|why| why.contains("lease")), "{report}");
 }
 
+/// K18: however early that runner hangs: its guardian has what stops the command before it is started.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_guardian_is_told_of_the_lease_before_it_is_started() {
+    if std::process::Command::new("strace").arg("-V").output().is_err() {
+        return crate::support::skipped("there is no strace");
+    }
+    let life = Life::new(&[("build", "echo 'SET_STATE {\"state\":\"next\"}'")]);
+    life.event("work", "build", "");
+    let log = life.shared().join("strace");
+    let mut traced = life.repo.command("strace");
+    let tick = life.aynig(&["tick", "work"]);
+    traced.args(["-f", "-s", "100", "-e", "trace=write,execve", "-o"]).arg(&log);
+    traced.arg(tick.get_program()).args(tick.get_args());
+    traced.envs(tick.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    assert!(traced.output().unwrap().status.success());
+    let log = std::fs::read_to_string(&log).unwrap();
+    let line =
+        |what: &str| log.lines().position(|line| line.contains(what)).unwrap_or_else(|| panic!("{log}"));
+    assert!(line("StopAfter") < line("\"guardian\""), "{log}");
+}
+
 /// K17, K18: what is stopped gets no longer than its lease has left, whatever the kill grace.
 #[test]
 fn an_interrupted_command_is_dead_when_its_lease_ends() {
