@@ -263,7 +263,8 @@ impl<'a> Collector<'a> {
                 Some(trigger) => !leased.triggers.contains(trigger),
                 None => name == logs::HOOK_LOG,
             };
-            if over && self.is_older(&path, self.expiry.logs) {
+            let is_folder = path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+            if over && !is_folder && self.is_older(&path, self.expiry.logs) {
                 self.remove(Kind::Log, path);
             }
         }

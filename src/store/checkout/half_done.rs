@@ -50,6 +50,11 @@ impl Taken {
     }
 }
 
+/// Returns every folder that a path is in.
+fn folders_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| &path[..end])
+}
+
 /// True where Git's message says that a file of the user's is in the way, which Git finds before it writes.
 pub(super) fn is_local_change(words: &str) -> bool {
     ["not uptodate", "would be overwritten", "would be removed"].iter().any(|said| words.contains(said))
@@ -107,6 +112,36 @@ impl RepoGit {
         Ok(taken)
     }
 
+    /// Returns what a merge to `to` is to start from where the index has part of that already: `from`, and where a
+    /// file and a folder take each other's place, a tree with that part. Git makes sure that no file is at a path of
+    /// the first tree that the index does not have, and would take what has its folder's place for the user's.
+    pub(super) fn start(
+        &self,
+        (git_dir, dir, index): (&Path, &Path, &Path),
+        (from, to): (ObjectId, ObjectId),
+    ) -> Result<ObjectId, StoreError> {
+        let changes = self.changes(from, to)?;
+        let paths: HashSet<&[u8]> = changes.iter().map(|change| &*change.path).collect();
+        let is_swap = |change: &Change| folders_of(&change.path).any(|folder| paths.contains(folder));
+        if !changes.iter().any(is_swap) {
+            return Ok(from);
+        }
+        let staged = staged(self.in_tree(git_dir, dir).env("GIT_INDEX_FILE", index))?;
+        let is_done =
+            |change: &&Change| staged.get(&change.path).map(|now| &now.entry) == change.new.as_ref();
+        // What is removed comes first, since the index can't have a path below a file.
+        let (added, removed): (Vec<_>, Vec<_>) =
+            changes.iter().filter(is_done).partition(|change| change.new.is_some());
+        let info: Vec<u8> =
+            removed.into_iter().chain(added).flat_map(|change| change.info(&change.new)).collect();
+        self.in_scratch_index(|scratch| {
+            let here = || self.here().env("GIT_INDEX_FILE", scratch);
+            here().verb("read-tree").args([from.to_string()]).ok()?;
+            here().verb("update-index").args(["-z", "--index-info"]).stdin(info).ok()?;
+            self.write_tree(&self.common_dir, scratch)
+        })
+    }
+
     /// Reverts what a checkout from `old` to `new` did in a working tree, and in a copy of its index, to
     /// what `to` holds. The note says where an earlier call was cut short, and from the first write on that this
     /// one may be.
@@ -124,12 +159,13 @@ impl RepoGit {
         if !taken.is_any() {
             return Ok(Undone::Nothing);
         }
-        if let Some(words) = self.untracked_in_the_way(git_dir, dir, index, (new, to))? {
+        let start = self.start((git_dir, dir, index), (new, to))?;
+        if let Some(words) = self.untracked_in_the_way(git_dir, dir, index, (start, to))? {
             return Ok(Undone::InTheWay(words));
         }
         // A note that can't be renamed does not keep the working tree as it is.
         let _ = note.enter(Stage::Back);
-        let kept = match self.merge_tracked(git_dir, dir, index, (new, to), Some(lock))? {
+        let kept = match self.merge_tracked(git_dir, dir, index, (start, to), Some(lock))? {
             CheckedOut::Done(kept) => kept,
             CheckedOut::Refused(words) => {
                 if is_local_change(&words) {

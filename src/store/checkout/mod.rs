@@ -66,6 +66,8 @@ pub(crate) struct Fitted {
     at: Worktree,
     copy: Copy,
     old: ObjectId,
+    /// What the merge starts from: `old`, and what an earlier process brought.
+    start: ObjectId,
     new: ObjectId,
     tried: Instant,
 }
@@ -102,8 +104,9 @@ fn try_on(
     repo.git.with_plain_files(&at.git_dir)?;
     let copy = Copy::of(repo, &at.git_dir)?;
     repo.git.refresh_index(&at.git_dir, &at.dir, copy.path())?;
-    let merge = || repo.git.two_tree_merge(&at.git_dir, &at.dir, copy.path(), (old, new), None);
-    let mut merged = merge()?;
+    let place = (&*at.git_dir, &*at.dir, copy.path());
+    let merge = |start| repo.git.two_tree_merge(place.0, place.1, place.2, (start, new), None);
+    let (mut start, mut merged) = (old, merge(old)?);
     let is_half_done = match stage {
         Stage::Waits => false,
         Stage::Begun => matches!(merged, CheckedOut::Refused(_)),
@@ -111,14 +114,15 @@ fn try_on(
         Stage::Back => true,
     };
     if is_half_done {
-        let taken = repo.git.take_on((&at.git_dir, &at.dir, copy.path()), (old, new), old, stage)?;
+        let taken = repo.git.take_on(place, (old, new), old, stage)?;
         if taken.is_any() {
-            merged = merge()?;
+            start = repo.git.start(place, (old, new))?;
+            merged = merge(start)?;
         }
     }
     Ok(match merged {
         CheckedOut::Done(_) => {
-            Fit::Fits(Box::new(Fitted { at: at.clone(), copy, old, new, tried: Instant::now() }))
+            Fit::Fits(Box::new(Fitted { at: at.clone(), copy, old, start, new, tried: Instant::now() }))
         }
         CheckedOut::Refused(words) => Fit::Blocked(Obstacle::Changes(words)),
     })
@@ -151,22 +155,16 @@ impl Fitted {
 
     /// Changes the files, and then the index, whose lock the caller holds; or returns what is in the way.
     fn bring(self, repo: &Repository, lock: &IndexLock) -> Result<Brought, StoreError> {
-        let Self { at, copy, old, new, tried } = self;
+        let Self { at, copy, start, new, tried, .. } = self;
         let (git_dir, dir, index) = (&at.git_dir, &at.dir, copy.path());
         // As little as possible is done under the lock: untracked files that were looked at just
         // now are not looked at again.
         let merged = match tried.elapsed() < JUST_NOW {
-            true => repo.git.merge_tracked(git_dir, dir, index, (old, new), Some(lock))?,
-            false => repo.git.two_tree_merge(git_dir, dir, index, (old, new), Some(lock))?,
+            true => repo.git.merge_tracked(git_dir, dir, index, (start, new), Some(lock))?,
+            false => repo.git.two_tree_merge(git_dir, dir, index, (start, new), Some(lock))?,
         };
         match merged {
-            CheckedOut::Refused(words) => {
-                // The trial succeeded, so only files that were edited since then are local changes.
-                Ok(Brought::Blocked(match is_local_change(&words) {
-                    true => Obstacle::Changes(words),
-                    false => Obstacle::Failed(words),
-                }))
-            }
+            CheckedOut::Refused(words) => Ok(Brought::Blocked(obstacle(words))),
             CheckedOut::Done(kept) => copy.put(lock).map(|()| Brought::All(kept)),
         }
     }
@@ -216,6 +214,14 @@ impl Finished {
             Finished::Arrived(..) | Finished::Moot(_) => None,
         }
     }
+}
+
+/// Returns what Git's words say is in the way: the user's files, or what only the system can mend.
+fn obstacle(words: String) -> Obstacle {
+    // A conflict that is not resolved, and what `checkout-index` says of a file that came to be since.
+    let more = ["resolve your current index", "already exists"];
+    let of_the_user = is_local_change(&words) || more.iter().any(|said| words.contains(said));
+    if of_the_user { Obstacle::Changes(words) } else { Obstacle::Failed(words) }
 }
 
 /// Turns an error, with its cause, into an obstacle.
@@ -371,7 +377,7 @@ impl Noted {
                 Ok(CheckedOut::Refused(words)) if is_local_change(&words) => {
                     return Finished::Blocked(dir, Obstacle::Changes(words));
                 }
-                Ok(CheckedOut::Refused(words)) => Some(Obstacle::Changes(words)),
+                Ok(CheckedOut::Refused(words)) => Some(obstacle(words)),
                 Err(error) => Some(failed(&error)),
             };
             if let Some(by) = by {
@@ -484,7 +490,7 @@ impl Left {
             let Some(lock) = IndexLock::take(repo, &git_dir, HELD_LATER)? else { return Ok(held()) };
             let to = tip.unwrap_or(old);
             return Ok(match put_back(repo, (&git_dir, &dir), (old, new), to, &mut self.held, &lock)? {
-                CheckedOut::Refused(words) => Finished::Blocked(dir, Obstacle::Changes(words)),
+                CheckedOut::Refused(words) => Finished::Blocked(dir, obstacle(words)),
                 CheckedOut::Done(kept) => put(dir, kept),
             });
         }

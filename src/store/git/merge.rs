@@ -173,22 +173,27 @@ impl RepoGit {
         theirs: ObjectId,
     ) -> Result<Merged, StoreError> {
         let (base, ours_hex, theirs_hex) = (base.to_string(), ours.to_string(), theirs.to_string());
+        self.in_scratch_index(|scratch| {
+            let read = self.here().verb("read-tree").env("GIT_INDEX_FILE", scratch);
+            read.args(["-i", "-m", "--aggressive", &base, &ours_hex, &theirs_hex]).ok()?;
+            Ok(match self.resolve_unmerged(scratch)? {
+                Resolved::All(overruled) => {
+                    Merged::Tree(self.write_tree(&self.common_dir, scratch)?, overruled)
+                }
+                Resolved::Apart(apart) => Merged::Apart(apart),
+            })
+        })
+    }
+
+    /// Calls `work` with a path for an index, which is removed afterwards.
+    pub(crate) fn in_scratch_index<T>(
+        &self,
+        work: impl FnOnce(&Path) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let scratch = self.common_dir.join("aynig").join(format!("merge-{}.index", uuid::Uuid::new_v4()));
-        let read = self.here().verb("read-tree").env("GIT_INDEX_FILE", &scratch);
-        let outcome = read
-            .args(["-i", "-m", "--aggressive", &base, &ours_hex, &theirs_hex])
-            .ok()
-            .and_then(|_| self.resolve_unmerged(&scratch))
-            .and_then(|resolved| {
-                Ok(match resolved {
-                    Resolved::All(overruled) => {
-                        Merged::Tree(self.write_tree(&self.common_dir, &scratch)?, overruled)
-                    }
-                    Resolved::Apart(apart) => Merged::Apart(apart),
-                })
-            });
+        let done = work(&scratch);
         let _ = std::fs::remove_file(&scratch);
-        outcome
+        done
     }
 
     /// Resolves the paths that a three-way `read-tree` left unmerged.

@@ -257,6 +257,79 @@ fn a_folder_in_the_place_of_a_file_goes_again() {
     assert_eq!((life.read("exec"), life.git(&["status", "--porcelain"])), ("x\n".into(), String::new()));
 }
 
+/// K28: where the system keeps a working tree from its branch, no change of the user's is blamed
+#[test]
+fn what_only_the_system_can_mend_is_no_local_change() {
+    let life = checked_out(DONE);
+    let began = life.shared().join("began");
+    let half = format!("[ -e '{0}' ] || {{ : >'{0}'; {HALF}; kill -9 $PPID; }}", began.display());
+    let path = failing_git(&life, &half);
+    assert_eq!(ticked(&life, &path).code, None);
+    let status = life.aynig(&["status"]).env("PATH", &path).output().unwrap();
+    let said = String::from_utf8_lossy(&status.stderr);
+    assert!(
+        said.contains("unable to write") && said.contains("hint: mend that, then git aynig status"),
+        "{said}"
+    );
+}
+
+/// A file and a folder that take each other's place, beside a change.
+const SWAPS: &str = "rm -r dir exec; echo f >dir; mkdir exec; echo y >exec/y; echo more >>file\n\
+                     echo 'SET_STATE {\"state\":\"done\"}'";
+/// How far the checkout of that may be. Git removes first, and then writes.
+const SWAPPED: [&str; 8] = [
+    ":",
+    "rm -f dir/other",
+    "rm -rf dir",
+    "rm -rf dir exec",
+    "rm -rf dir exec; printf f >dir",
+    "rm -rf dir exec; echo f >dir; mkdir exec",
+    "rm -rf dir exec; echo f >dir; mkdir exec; echo y >exec/y",
+    "rm -rf dir exec; echo f >dir; mkdir exec; echo y >exec/y; printf 'one\nmore\n' >file",
+];
+
+/// K28: a file and a folder that take each other's place are put back from wherever the checkout stopped
+#[test]
+fn a_file_and_a_folder_in_each_others_place_are_put_back() {
+    for (half, killed) in SWAPPED.into_iter().flat_map(|half| [(half, false), (half, true)]) {
+        let life = checked_out(SWAPS);
+        let (once, before) = (life.shared().join("mended"), tree_of(&life.path("dir")));
+        let end = if killed { "kill -9 $PPID" } else { ":" };
+        let path =
+            failing_git(&life, &format!(": >'{}'; printf 'one\nmo' >file; {half}; {end}", once.display()));
+        ticked(&life, &path);
+        let said = life.run(&["status"]).expect(0);
+        assert_eq!(life.git(&["status", "--porcelain"]), "", "{half} {killed}: {said:?}");
+        assert_eq!(
+            (life.read("exec"), tree_of(&life.path("dir"))),
+            ("x\n".into(), before),
+            "{half} {killed}"
+        );
+        assert_eq!(fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().count(), 0, "{half} {killed}");
+    }
+}
+
+/// K28: and so they are written to the end, where the branch has moved
+#[test]
+fn a_file_and_a_folder_in_each_others_place_are_checked_out_to_the_end() {
+    for half in SWAPPED {
+        let life = checked_out(SWAPS);
+        let once = life.shared().join("mended");
+        let path = failing_git(&life, &format!(": >'{}'; {half}; kill -9 $PPID", once.display()));
+        ticked(&life, &path);
+        let note = fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().flatten().next().unwrap();
+        let note: serde_json::Value = serde_json::from_slice(&fs::read(note.path()).unwrap()).unwrap();
+        life.git(&["update-ref", "refs/heads/work", note["new"].as_str().unwrap()]);
+        let said = life.run(&["status"]).expect(0);
+        assert_eq!(life.git(&["status", "--porcelain"]), "", "{half}: {said:?}");
+        assert_eq!(
+            (life.read("dir"), life.read("exec/y"), life.read("file")),
+            ("f\n".into(), "y\n".into(), "one\nmore\n".into())
+        );
+        assert_eq!(fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().count(), 0, "{half}");
+    }
+}
+
 /// K28: nor while it follows: its index is locked from before the first look at it
 #[test]
 fn who_comes_late_commits_nothing_over_the_outcome_while_it_follows() {

@@ -370,8 +370,14 @@ fn a_branch_waits_for_the_slot_that_can_be_used() {
     server.is("second", "done");
     let slots = server.repo.git_dir().join("aynig/slots");
     let [first, second] = [0, 1].map(|n| slots.join(format!("{n}.json")));
-    let is_free = std::fs::read_to_string(&first).unwrap().contains("\"run\":null");
-    let (free, taken) = if is_free { (first, second) } else { (second, first) };
+    // A slot is let go a moment after its run's outcome is there.
+    let is_free = |slot: &std::path::Path| std::fs::read_to_string(slot).unwrap().contains("\"run\":null");
+    let first_is_free =
+        eventually("one slot is free", || match [&first, &second].map(|slot| is_free(slot)) {
+            [one, other] if one != other => Some(one),
+            _ => None,
+        });
+    let (free, taken) = if first_is_free { (first, second) } else { (second, first) };
     let whole = std::fs::read(&free).unwrap();
     std::fs::write(&free, "{").unwrap();
     server.push(&[("third", "build")]);

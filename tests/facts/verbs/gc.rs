@@ -357,6 +357,7 @@ fn what_only_looks_like_ours_stays() {
         trees.join("data.json.5"),
         trees.join(odd(b"\xff.staging-7")),
         logs.join("server.stdout.log"),
+        logs.join(format!("{}.9.stdout.log", "c".repeat(40))),
         logs.join(odd(b"\xff.stdout.log")),
         rig.own("runs").join(odd(b"\xff")),
         rig.own("slots").join(odd(b"merge-\xff")),
