@@ -165,6 +165,22 @@ impl Life {
         self.run(&[&["tick"], args].concat())
     }
 
+    /// A tick that ends well, and these calls of all its processes, as strace writes them; `None` where there is no strace.
+    pub fn traced_tick(&self, calls: &str, args: &[&str]) -> Option<String> {
+        if Command::new("strace").arg("-V").output().is_err() {
+            super::skipped("there is no strace");
+            return None;
+        }
+        let log = self.shared().join("strace");
+        let mut traced = self.repo.command("strace");
+        let tick = self.aynig(&[&["tick"], args].concat());
+        traced.args(["-f", "-s", "100", "-e", &format!("trace={calls}"), "-o"]).arg(&log);
+        traced.arg(tick.get_program()).args(tick.get_args());
+        traced.envs(tick.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        assert!(traced.output().unwrap().status.success());
+        Some(fs::read_to_string(&log).unwrap())
+    }
+
     /// A tick, and its only report.
     #[track_caller]
     pub fn report(&self, args: &[&str]) -> (Done, Value) {

@@ -173,19 +173,9 @@ fn a_runner_that_hangs_has_its_command_stopped_in_time() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_guardian_is_told_of_the_lease_before_it_is_started() {
-    if std::process::Command::new("strace").arg("-V").output().is_err() {
-        return crate::support::skipped("there is no strace");
-    }
     let life = Life::new(&[("build", "echo 'SET_STATE {\"state\":\"next\"}'")]);
     life.event("work", "build", "");
-    let log = life.shared().join("strace");
-    let mut traced = life.repo.command("strace");
-    let tick = life.aynig(&["tick", "work"]);
-    traced.args(["-f", "-s", "100", "-e", "trace=write,execve", "-o"]).arg(&log);
-    traced.arg(tick.get_program()).args(tick.get_args());
-    traced.envs(tick.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    assert!(traced.output().unwrap().status.success());
-    let log = std::fs::read_to_string(&log).unwrap();
+    let Some(log) = life.traced_tick("write,execve", &["work"]) else { return };
     let line =
         |what: &str| log.lines().position(|line| line.contains(what)).unwrap_or_else(|| panic!("{log}"));
     assert!(line("StopAfter") < line("\"guardian\""), "{log}");
