@@ -8,14 +8,14 @@
 //! K28.
 
 use super::in_the_way::first_in_the_way;
-use super::index_lock::IndexLock;
+use super::index_lock::{Copy, IndexLock};
 use super::stage::{Held, Stage};
 use crate::protocol::id::ObjectId;
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::GitCommand;
-use crate::store::git::merge::CheckedOut;
+use crate::store::git::merge::{CheckedOut, files_with_something_below};
 use crate::store::{StoreError, io_error};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -48,26 +48,6 @@ impl Taken {
     pub(crate) fn is_any(&self) -> bool {
         self.some || !self.begun.is_empty()
     }
-}
-
-/// Returns every folder that a path is in.
-fn folders_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| &path[..end])
-}
-
-/// True where Git's message says that a file of the user's is in the way, which Git finds before it writes.
-pub(super) fn is_local_change(words: &str) -> bool {
-    ["not uptodate", "would be overwritten", "would be removed"].iter().any(|said| words.contains(said))
-}
-
-/// What came of reverting a checkout.
-pub(super) enum Undone {
-    /// The checkout had done nothing.
-    Nothing,
-    /// What it had done is reverted; Git's warning where a file could not be removed.
-    All(Option<String>),
-    /// Something of the user's is in the way; Git's message.
-    InTheWay(String),
 }
 
 impl RepoGit {
@@ -121,9 +101,8 @@ impl RepoGit {
         (from, to): (ObjectId, ObjectId),
     ) -> Result<ObjectId, StoreError> {
         let changes = self.changes(from, to)?;
-        let paths: HashSet<&[u8]> = changes.iter().map(|change| &*change.path).collect();
-        let is_swap = |change: &Change| folders_of(&change.path).any(|folder| paths.contains(folder));
-        if !changes.iter().any(is_swap) {
+        let paths: BTreeSet<&[u8]> = changes.iter().map(|change| &*change.path).collect();
+        if files_with_something_below(&paths).is_empty() {
             return Ok(from);
         }
         let staged = staged(self.in_tree(git_dir, dir).env("GIT_INDEX_FILE", index))?;
@@ -142,38 +121,37 @@ impl RepoGit {
         })
     }
 
-    /// Reverts what a checkout from `old` to `new` did in a working tree, and in a copy of its index, to
-    /// what `to` holds. The note says where an earlier call was cut short, and from the first write on that this
-    /// one may be.
+    /// Reverts what a checkout from `old` to `new` did in a working tree, and in its index, of which it is given a
+    /// copy, to what `to` holds. The note says where an earlier call was cut short, and from the first write on that
+    /// this one may be.
     pub(super) fn put_back(
         &self,
-        (git_dir, dir, index): (&Path, &Path, &Path),
+        (git_dir, dir, copy): (&Path, &Path, Copy),
         (old, new): (ObjectId, ObjectId),
         to: ObjectId,
         note: &mut Held,
         lock: &IndexLock,
-    ) -> Result<Undone, StoreError> {
+    ) -> Result<CheckedOut, StoreError> {
+        let (index, stage) = (copy.path(), note.stage());
+        let place = (git_dir, dir, index);
         self.refresh_index(git_dir, dir, index)?;
-        let stage = note.stage();
-        let taken = self.take_on((git_dir, dir, index), (old, new), to, stage)?;
+        let taken = self.take_on(place, (old, new), to, stage)?;
         if !taken.is_any() {
-            return Ok(Undone::Nothing);
+            return Ok(CheckedOut::Done(None));
         }
-        let start = self.start((git_dir, dir, index), (new, to))?;
-        if let Some(words) = self.untracked_in_the_way(git_dir, dir, index, (start, to))? {
-            return Ok(Undone::InTheWay(words));
+        let start = self.start(place, (new, to))?;
+        if let Some(words) = self.untracked_in_the_way(place, (start, to))? {
+            return Ok(CheckedOut::InTheWay(words));
         }
         // A note that can't be renamed does not keep the working tree as it is.
         let _ = note.enter(Stage::Back);
-        let kept = match self.merge_tracked(git_dir, dir, index, (start, to), Some(lock))? {
+        let kept = match self.merge_tracked(place, (start, to), Some(lock))? {
             CheckedOut::Done(kept) => kept,
-            CheckedOut::Refused(words) => {
-                if is_local_change(&words) {
-                    // Git has looked at all files before it writes the first.
-                    let _ = note.enter(stage);
-                }
-                return Ok(Undone::InTheWay(words));
+            CheckedOut::InTheWay(words) => {
+                let _ = note.enter(stage);
+                return Ok(CheckedOut::InTheWay(words));
             }
+            failed @ CheckedOut::Failed(_) => return Ok(failed),
         };
         if !taken.begun.is_empty() {
             let here = || self.in_tree(git_dir, dir).env("GIT_INDEX_FILE", index);
@@ -183,13 +161,13 @@ impl RepoGit {
             let paths = taken.begun.iter().filter(is_there);
             let paths: Vec<u8> = paths.flat_map(|path| [path, &b"\0"[..]].concat()).collect();
             // What a user has put there meanwhile is not written over.
-            let command = here().verb("checkout-index").args(["-q", "-u", "-z", "--stdin"]);
+            let command = here().verb("checkout-index").args(["-u", "-z", "--stdin"]);
             let output = command.stdin(paths).output()?;
             if !output.status.success() {
-                return Ok(Undone::InTheWay(output.refusal("checkout-index")));
+                return Ok(CheckedOut::Failed(output.refusal("checkout-index")));
             }
         }
-        Ok(Undone::All(kept))
+        copy.put(lock).map(|()| CheckedOut::Done(kept))
     }
 
     fn changes(&self, old: ObjectId, new: ObjectId) -> Result<Vec<Change>, StoreError> {

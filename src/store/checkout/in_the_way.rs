@@ -27,9 +27,7 @@ impl RepoGit {
     /// Describes what is in the way in a working tree with this index; `None` where nothing is.
     pub(crate) fn untracked_in_the_way(
         &self,
-        git_dir: &Path,
-        dir: &Path,
-        index: &Path,
+        (git_dir, dir, index): (&Path, &Path, &Path),
         (old, new): (ObjectId, ObjectId),
     ) -> Result<Option<String>, StoreError> {
         let (old, new) = (old.to_string(), new.to_string());

@@ -22,7 +22,6 @@ use crate::protocol::obstacle::Obstacle;
 use crate::store::git::merge::CheckedOut;
 use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, io_error};
-use half_done::{Undone, is_local_change};
 use index_lock::{Copy, IndexLock};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -48,14 +47,6 @@ const JUST_NOW: Duration = Duration::from_millis(100);
 pub(crate) enum Fit<T> {
     /// The outcome can be brought there.
     Fits(Box<T>),
-    /// Something is in the way.
-    Blocked(Obstacle),
-}
-
-/// What came of changing the files of a working tree.
-enum Brought {
-    /// It has the outcome; Git's warning where a file that the outcome removes could not be removed.
-    All(Option<String>),
     /// Something is in the way.
     Blocked(Obstacle),
 }
@@ -105,11 +96,11 @@ fn try_on(
     let copy = Copy::of(repo, &at.git_dir)?;
     repo.git.refresh_index(&at.git_dir, &at.dir, copy.path())?;
     let place = (&*at.git_dir, &*at.dir, copy.path());
-    let merge = |start| repo.git.two_tree_merge(place.0, place.1, place.2, (start, new), None);
+    let merge = |start| repo.git.two_tree_merge(place, (start, new), None);
     let (mut start, mut merged) = (old, merge(old)?);
     let is_half_done = match stage {
         Stage::Waits => false,
-        Stage::Begun => matches!(merged, CheckedOut::Refused(_)),
+        Stage::Begun => !matches!(merged, CheckedOut::Done(_)),
         // Files may be as before although the index has the outcome, where Git sees nothing to do.
         Stage::Back => true,
     };
@@ -124,7 +115,8 @@ fn try_on(
         CheckedOut::Done(_) => {
             Fit::Fits(Box::new(Fitted { at: at.clone(), copy, old, start, new, tried: Instant::now() }))
         }
-        CheckedOut::Refused(words) => Fit::Blocked(Obstacle::Changes(words)),
+        CheckedOut::InTheWay(words) => Fit::Blocked(Obstacle::Changes(words)),
+        CheckedOut::Failed(words) => Fit::Blocked(Obstacle::Failed(words)),
     })
 }
 
@@ -153,20 +145,20 @@ impl Fitted {
         }
     }
 
-    /// Changes the files, and then the index, whose lock the caller holds; or returns what is in the way.
-    fn bring(self, repo: &Repository, lock: &IndexLock) -> Result<Brought, StoreError> {
+    /// Changes the files, and then the index, whose lock the caller holds.
+    fn bring(self, repo: &Repository, lock: &IndexLock) -> Result<CheckedOut, StoreError> {
         let Self { at, copy, start, new, tried, .. } = self;
-        let (git_dir, dir, index) = (&at.git_dir, &at.dir, copy.path());
+        let place = (&*at.git_dir, &*at.dir, copy.path());
         // As little as possible is done under the lock: untracked files that were looked at just
         // now are not looked at again.
         let merged = match tried.elapsed() < JUST_NOW {
-            true => repo.git.merge_tracked(git_dir, dir, index, (start, new), Some(lock))?,
-            false => repo.git.two_tree_merge(git_dir, dir, index, (start, new), Some(lock))?,
+            true => repo.git.merge_tracked(place, (start, new), Some(lock))?,
+            false => repo.git.two_tree_merge(place, (start, new), Some(lock))?,
         };
-        match merged {
-            CheckedOut::Refused(words) => Ok(Brought::Blocked(obstacle(words))),
-            CheckedOut::Done(kept) => copy.put(lock).map(|()| Brought::All(kept)),
+        if let CheckedOut::Done(_) = merged {
+            copy.put(lock)?;
         }
+        Ok(merged)
     }
 }
 
@@ -214,14 +206,6 @@ impl Finished {
             Finished::Arrived(..) | Finished::Moot(_) => None,
         }
     }
-}
-
-/// Returns what Git's words say is in the way: the user's files, or what only the system can mend.
-fn obstacle(words: String) -> Obstacle {
-    // A conflict that is not resolved, and what `checkout-index` says of a file that came to be since.
-    let more = ["resolve your current index", "already exists"];
-    let of_the_user = is_local_change(&words) || more.iter().any(|said| words.contains(said));
-    if of_the_user { Obstacle::Changes(words) } else { Obstacle::Failed(words) }
 }
 
 /// Turns an error, with its cause, into an obstacle.
@@ -330,15 +314,13 @@ impl Noted {
         let lock = self.lock.insert(lock);
         self.held.enter(Stage::Begun).map_err(|error| failed(&error))?;
         match fitted.bring(repo, lock).map_err(|error| failed(&error))? {
-            Brought::All(kept) => (self.brought, self.kept) = (true, kept),
-            Brought::Blocked(by) => {
-                // Git looks at all files before it writes the first: nothing is to be put back.
-                if matches!(by, Obstacle::Changes(_)) {
-                    self.lock = None;
-                    let _ = self.held.enter(Stage::Waits);
-                }
-                return Err(by);
+            CheckedOut::Done(kept) => (self.brought, self.kept) = (true, kept),
+            CheckedOut::InTheWay(words) => {
+                self.lock = None;
+                let _ = self.held.enter(Stage::Waits);
+                return Err(Obstacle::Changes(words));
             }
+            CheckedOut::Failed(words) => return Err(Obstacle::Failed(words)),
         }
         Ok(())
     }
@@ -362,22 +344,17 @@ impl Noted {
         let begun = self.held.stage() != Stage::Waits;
         if let Some(lock) = self.lock.filter(|_| begun) {
             let to = tip.unwrap_or(self.old);
-            let by = match put_back(
-                repo,
-                (&self.at.git_dir, &dir),
-                (self.old, self.new),
-                to,
-                &mut self.held,
-                &lock,
-            ) {
+            let outcome = (self.old, self.new);
+            let undone = Copy::of(repo, &self.at.git_dir).and_then(|copy| {
+                repo.git.put_back((&self.at.git_dir, &dir, copy), outcome, to, &mut self.held, &lock)
+            });
+            let by = match undone {
                 Ok(CheckedOut::Done(words)) => {
                     kept = words;
                     None
                 }
-                Ok(CheckedOut::Refused(words)) if is_local_change(&words) => {
-                    return Finished::Blocked(dir, Obstacle::Changes(words));
-                }
-                Ok(CheckedOut::Refused(words)) => Some(obstacle(words)),
+                Ok(CheckedOut::InTheWay(words)) => return Finished::Blocked(dir, Obstacle::Changes(words)),
+                Ok(CheckedOut::Failed(words)) => Some(Obstacle::Failed(words)),
                 Err(error) => Some(failed(&error)),
             };
             if let Some(by) = by {
@@ -395,23 +372,6 @@ impl Noted {
 /// Returns how a checkout ended that was put back, with Git's warning where a file could not be removed.
 fn put(dir: PathBuf, kept: Option<String>) -> Finished {
     if kept.is_some() { Finished::Arrived(dir, kept) } else { Finished::Moot(dir) }
-}
-
-/// Puts back what an abandoned checkout did, to what `to` holds.
-fn put_back(
-    repo: &Repository,
-    (git_dir, dir): (&Path, &Path),
-    (old, new): (ObjectId, ObjectId),
-    to: ObjectId,
-    note: &mut Held,
-    lock: &IndexLock,
-) -> Result<CheckedOut, StoreError> {
-    let copy = Copy::of(repo, git_dir)?;
-    match repo.git.put_back((git_dir, dir, copy.path()), (old, new), to, note, lock)? {
-        Undone::InTheWay(words) => Ok(CheckedOut::Refused(words)),
-        Undone::Nothing => Ok(CheckedOut::Done(None)),
-        Undone::All(kept) => copy.put(lock).map(|()| CheckedOut::Done(kept)),
-    }
 }
 
 /// A checkout that an earlier process noted and did not finish.
@@ -489,9 +449,12 @@ impl Left {
         if !moved {
             let Some(lock) = IndexLock::take(repo, &git_dir, HELD_LATER)? else { return Ok(held()) };
             let to = tip.unwrap_or(old);
-            return Ok(match put_back(repo, (&git_dir, &dir), (old, new), to, &mut self.held, &lock)? {
-                CheckedOut::Refused(words) => Finished::Blocked(dir, obstacle(words)),
+            let copy = Copy::of(repo, &git_dir)?;
+            let undone = repo.git.put_back((&git_dir, &dir, copy), (old, new), to, &mut self.held, &lock)?;
+            return Ok(match undone {
                 CheckedOut::Done(kept) => put(dir, kept),
+                CheckedOut::InTheWay(words) => Finished::Blocked(dir, Obstacle::Changes(words)),
+                CheckedOut::Failed(words) => Finished::Blocked(dir, Obstacle::Failed(words)),
             });
         }
         let fitted = match try_on(repo, &at, (old, new), stage)? {
@@ -504,16 +467,15 @@ impl Left {
                 let (fitted, lock) = *held;
                 self.held.enter(Stage::Begun)?;
                 Ok(match fitted.bring(repo, &lock)? {
-                    Brought::All(kept) => {
+                    CheckedOut::Done(kept) => {
                         lock.release()?;
                         Finished::Arrived(dir, kept)
                     }
-                    Brought::Blocked(by) => {
-                        if matches!(by, Obstacle::Changes(_)) {
-                            self.held.enter(stage)?;
-                        }
-                        Finished::Blocked(dir, by)
+                    CheckedOut::InTheWay(words) => {
+                        self.held.enter(stage)?;
+                        Finished::Blocked(dir, Obstacle::Changes(words))
                     }
+                    CheckedOut::Failed(words) => Finished::Blocked(dir, Obstacle::Failed(words)),
                 })
             }
         }

@@ -83,35 +83,53 @@ impl Side {
 pub(crate) enum CheckedOut {
     /// It was moved; Git's warning where a file could not be removed, and is untracked now.
     Done(Option<String>),
-    /// Nothing was moved, or not all: Git's message.
-    Refused(String),
+    /// Nothing was written, because something of the user's would be lost; Git's message.
+    InTheWay(String),
+    /// The move failed, and may have been done in part; Git's message.
+    Failed(String),
+}
+
+/// How the one line starts by which `read-tree` says that it has not begun to write, because a file or a conflict of
+/// the user's is in the way.
+const IN_THE_WAY: [&str; 4] = [
+    "error: Entry '",
+    "error: Untracked working tree file '",
+    "error: Updating '",
+    "fatal: You need to resolve your current index first",
+];
+
+/// True where this is what `read-tree` says before it writes the first file. Later, and from the filters that it
+/// starts then, there may be anything, names of files included, but for a second error.
+fn is_in_the_way(said: &[u8]) -> bool {
+    let is_error = |line: &&[u8]| line.starts_with(b"error: ") || line.starts_with(b"fatal: ");
+    let mut errors = said.split(|b| *b == b'\n').filter(is_error);
+    match (errors.next(), errors.next()) {
+        (Some(only), None) => IN_THE_WAY.iter().any(|start| only.starts_with(start.as_bytes())),
+        _ => false,
+    }
 }
 
 impl RepoGit {
-    /// Moves a working tree from one commit to another, keeping local changes that are not in the way. The
-    /// child keeps `lock`, the lock of the index, because the child may outlive this process. Without a lock
+    /// Moves a working tree, which is a Git directory, a folder and an index, from one commit to another, keeping
+    /// local changes that are not in the way. The child keeps `lock`, the lock of the index, because the child may outlive this process. Without a lock
     /// the move is only tried, and nothing is changed.
     pub(crate) fn two_tree_merge(
         &self,
-        git_dir: &Path,
-        dir: &Path,
-        index: &Path,
+        place: (&Path, &Path, &Path),
         (old, new): (ObjectId, ObjectId),
         lock: Option<&IndexLock>,
     ) -> Result<CheckedOut, StoreError> {
-        if let Some(words) = self.untracked_in_the_way(git_dir, dir, index, (old, new))? {
-            return Ok(CheckedOut::Refused(words));
+        if let Some(words) = self.untracked_in_the_way(place, (old, new))? {
+            return Ok(CheckedOut::InTheWay(words));
         }
-        self.merge_tracked(git_dir, dir, index, (old, new), lock)
+        self.merge_tracked(place, (old, new), lock)
     }
 
     /// Moves a working tree as [`RepoGit::two_tree_merge`] does, where the caller knows that no untracked
     /// file is in the way: Git itself would not ask.
     pub(crate) fn merge_tracked(
         &self,
-        git_dir: &Path,
-        dir: &Path,
-        index: &Path,
+        (git_dir, dir, index): (&Path, &Path, &Path),
         (old, new): (ObjectId, ObjectId),
         lock: Option<&IndexLock>,
     ) -> Result<CheckedOut, StoreError> {
@@ -124,7 +142,8 @@ impl RepoGit {
         let command = self.in_tree(git_dir, dir).holding(lock.and_then(IndexLock::file))?;
         let output = command.env("GIT_INDEX_FILE", index).verb("read-tree").args(args).output()?;
         if !output.status.success() {
-            return Ok(CheckedOut::Refused(output.refusal("read-tree")));
+            let why = if is_in_the_way(&output.said) { CheckedOut::InTheWay } else { CheckedOut::Failed };
+            return Ok(why(output.refusal("read-tree")));
         }
         // Git goes on where the system lets it remove no file, says so, and leaves the file there untracked.
         let lines = output.said.split(|b| *b == b'\n').filter_map(|line| line.strip_prefix(b"warning: "));
@@ -332,7 +351,7 @@ impl RepoGit {
 }
 
 /// Returns the paths that would be a file and a folder at once.
-fn files_with_something_below(paths: &BTreeSet<&[u8]>) -> Vec<String> {
+pub(crate) fn files_with_something_below(paths: &BTreeSet<&[u8]>) -> Vec<String> {
     let above = |path: &[u8]| {
         let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
         ends.map(|at| path[..at].to_owned()).find(|part| paths.contains(&**part))

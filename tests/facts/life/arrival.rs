@@ -273,6 +273,65 @@ fn what_only_the_system_can_mend_is_no_local_change() {
     );
 }
 
+/// K28: Git names files in what it says, and a file's name is not what Git says
+#[test]
+fn a_file_that_is_named_like_a_refusal_is_none() {
+    let names = [
+        "not uptodate",
+        "x would be overwritten",
+        "would be removed",
+        "resolve your current index",
+        "already exists",
+        "x\nerror: Entry 'file' not uptodate. Cannot merge.",
+        "x\nfatal: You need to resolve your current index first",
+    ];
+    for name in names {
+        let life = checked_out(&format!(
+            "echo more >>file; head -c 9999 /dev/zero >\"$(printf \"{}\")\"\n\
+             echo 'SET_STATE {{\"state\":\"done\"}}'",
+            name.replace('\n', "\\n"),
+        ));
+        // The system lets Git write small files alone, the index excepted.
+        let mended = life.shared().join("mended");
+        let small = format!(
+            "case \"$*\" in *'read-tree -m -u '[!-]*) [ -e '{}' ] || {{ trap '' XFSZ; ulimit -f 1; }} ;; esac\n\
+             exec \"$real\" \"$@\"",
+            mended.display()
+        );
+        let path = git_that(&life.shared(), &small);
+        let done = ticked(&life, &path).expect(1);
+        let body = life.body("work");
+        assert!(body.contains("unable to write file") && !body.contains("local changes"), "{done:?} {body}");
+        fs::write(mended, "").unwrap();
+        life.run(&["status"]).expect(0);
+        let left = fs::read_dir(life.path(".git/aynig/checkouts")).unwrap().count();
+        assert_eq!((left, life.git(&["status", "--porcelain"])), (0, String::new()), "{name}");
+        life.run(&["retry", "work"]).expect(0);
+        assert_eq!((life.state("work").as_str(), life.read("file").as_str()), ("done", "one\nmore\n"));
+    }
+}
+
+/// K28: nor is what a filter says that Git starts
+#[test]
+fn what_a_filter_says_is_no_refusal() {
+    let life = checked_out(
+        "echo more >>file; echo 'new filter=odd' >.gitattributes; echo n >new\n\
+         echo 'SET_STATE {\"state\":\"done\"}'",
+    );
+    let smudge = "echo \"error: Entry 'file' not uptodate. Cannot merge.\" >&2; exit 1";
+    life.git(&["config", "filter.odd.required", "true"]);
+    life.git(&["config", "filter.odd.clean", "cat"]);
+    life.git(&["config", "filter.odd.smudge", smudge]);
+    life.tick(&["work"]).expect(1);
+    let body = life.body("work");
+    assert!(body.contains("smudge filter odd failed") && !body.contains("local changes"), "{body}");
+    life.git(&["config", "filter.odd.smudge", "cat"]);
+    life.run(&["status"]).expect(0);
+    assert_eq!((life.read("file"), life.git(&["status", "--porcelain"])), ("one\n".into(), String::new()));
+    life.run(&["retry", "work"]).expect(0);
+    assert_eq!((life.state("work"), life.read("new")), ("done".into(), "n\n".into()));
+}
+
 /// A file and a folder that take each other's place, beside a change.
 const SWAPS: &str = "rm -r dir exec; echo f >dir; mkdir exec; echo y >exec/y; echo more >>file\n\
                      echo 'SET_STATE {\"state\":\"done\"}'";
