@@ -1,6 +1,7 @@
 //! git-aynig: a crash-safe, auditable workflow engine in any Git repository.
 //!
-//! The modules, lowest layer first; each may use those listed before it and none listed after it: `protocol`
+//! The modules, lowest layer first; each uses some of those listed before it (`tests/house.rs` says which) and none
+//! listed after it: `protocol`
 //! (pure values and decisions), `contract` (the wire types of flows), `supervisor` (child processes),
 //! `agents` (agents' programs: calls, lines, endings), `store` (everything that touches Git), `runner` (one
 //! tick as a straight line), `governed` (governed runs), `run_loop` (drives a governed run), `conformance`

@@ -50,8 +50,8 @@ const OWNED: &[(&str, &[&str])] = &[
     ),
     // Governed runs build hooks' commands, turns what an agent has run, and chains their own; the supervisor has them.
     ("std::process", &["store", "supervisor", "governed", "flow", "app", "cli"]),
-    // Others build a child's command; the supervisor starts it, and the store its own `git`. One verb becomes the page's
-    // program.
+    // Others build a child's command; the supervisor starts it, and the store its own `git`. The verbs `serve` and
+    // `mcp` become the page's program.
     (".spawn()", &["supervisor", "store"]),
     (".exec()", &["supervisor", "store", "cli/serve.rs"]),
     (".output()", &["supervisor", "store"]),

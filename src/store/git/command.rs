@@ -475,7 +475,7 @@ impl GitCommand {
     }
 }
 
-/// Runs a child to its end; the only place that does. A first Ctrl-C does not reach the child, because it may
+/// Runs a child to its end; all children but those of [`GitCommand::spawn`] are run here. A first Ctrl-C does not reach the child, because it may
 /// be doing the end of a run, or the start of one that is then given up in order. A second Ctrl-C ends it.
 fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     let command = command.ready()?;

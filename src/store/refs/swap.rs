@@ -7,7 +7,7 @@
 //! be read means unknown, and the swap is to be retried with the same expectation.
 //!
 //! Two identical commits would both win, so every commit that swaps carries something unique.
-//! Implements K11, K44.
+//! Implements K11, K31 (the reading again), K44.
 
 use crate::protocol::id::ObjectId;
 use crate::protocol::swap::{Reread, reread};

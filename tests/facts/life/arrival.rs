@@ -140,16 +140,48 @@ fn what_is_not_there_by_the_users_wish_is_not_put_back() {
     assert!(!life.path("dir").exists());
 }
 
-/// K28: a file that a user has cut short before anything was put back is the user's
+/// K28: a file that a user has cut short before anything was put back is the user's, also where Git has more to say
 #[test]
 fn what_a_user_cut_short_meanwhile_is_not_put_back() {
-    let life = checked_out(DONE);
-    let edits = "printf 'one\\nmo' >file; rm dir/other; chmod +x exec";
-    let script = format!("case \"$*\" in *'read-tree -m -u '[!-]*) {edits} ;; esac\nexec \"$real\" \"$@\"");
-    ticked(&life, &git_that(&life.shared(), &script)).expect(1);
-    assert_eq!((life.state("work"), life.read("file")), ("stalled".into(), "one\nmo".into()));
-    life.run(&["status"]).expect(0);
-    assert_eq!(life.git(&["status", "--porcelain"]), " D dir/other\n M exec\n M file");
+    for alternates in ["", "/nowhere/at/all\n"] {
+        let life = checked_out(DONE);
+        life.write(".git/objects/info/alternates", alternates);
+        let edits = "printf 'one\nmo' >file; rm dir/other; chmod +x exec";
+        let script =
+            format!("case \"$*\" in *'read-tree -m -u '[!-]*) {edits} ;; esac\nexec \"$real\" \"$@\"");
+        ticked(&life, &git_that(&life.shared(), &script)).expect(1);
+        assert_eq!((life.state("work"), life.read("file")), ("stalled".into(), "one\nmo".into()));
+        life.run(&["status"]).expect(0);
+        assert_eq!(life.git(&["status", "--porcelain"]), " D dir/other\n M exec\n M file", "{alternates}");
+    }
+}
+
+/// K28: the same where the runner was killed once the index had the outcome
+#[test]
+fn what_a_user_cut_short_after_a_kill_is_not_put_back() {
+    for alternates in ["", "/nowhere/at/all\n"] {
+        let life = checked_out("echo other >file; echo 'SET_STATE {\"state\":\"done\"}'");
+        life.write(".git/objects/info/alternates", alternates);
+        let index = life.path(".git/index");
+        let script = format!(
+            "case \"$*\" in *'read-tree -m -u '[!-]*)\n\
+             \"$real\" \"$@\"; cp \"$GIT_INDEX_FILE\" '{}'; kill -9 $PPID ;; esac\nexec \"$real\" \"$@\"",
+            index.display()
+        );
+        assert_eq!(ticked(&life, &git_that(&life.shared(), &script)).code, None);
+        for mine in ["mine\n", "on"] {
+            life.write("file", mine);
+            let said = life.run(&["status"]).expect(0);
+            assert!(said.stderr.contains("not uptodate"), "{mine} {alternates}: {said:?}");
+            assert_eq!(life.read("file"), mine, "{alternates}");
+        }
+        life.write("file", "other\n");
+        life.run(&["status"]).expect(0);
+        assert_eq!(
+            (life.read("file"), life.git(&["status", "--porcelain"])),
+            ("one\n".into(), String::new())
+        );
+    }
 }
 
 /// K28: a working tree that switches to the branch while it moves, and can't follow, commits nothing over it
@@ -311,25 +343,50 @@ fn a_file_that_is_named_like_a_refusal_is_none() {
     }
 }
 
-/// K28: nor is what a filter says that Git starts
+/// K28: nor is what a filter says that Git starts, however much that is, and however Git ends
 #[test]
 fn what_a_filter_says_is_no_refusal() {
-    let life = checked_out(
-        "echo more >>file; echo 'new filter=odd' >.gitattributes; echo n >new\n\
-         echo 'SET_STATE {\"state\":\"done\"}'",
-    );
-    let smudge = "echo \"error: Entry 'file' not uptodate. Cannot merge.\" >&2; exit 1";
-    life.git(&["config", "filter.odd.required", "true"]);
-    life.git(&["config", "filter.odd.clean", "cat"]);
-    life.git(&["config", "filter.odd.smudge", smudge]);
+    let line = "echo \"error: Entry 'file' not uptodate. Cannot merge.\" >&2";
+    for end in ["exit 1", "head -c 70000 /dev/zero | tr '\\0' . >&2; exit 1", "kill -9 $PPID; sleep 0.2"] {
+        let life = checked_out(
+            "echo more >>file; echo 'new filter=odd' >.gitattributes; echo n >new\n\
+             echo 'SET_STATE {\"state\":\"done\"}'",
+        );
+        life.git(&["config", "filter.odd.required", "true"]);
+        life.git(&["config", "filter.odd.clean", "cat"]);
+        life.git(&["config", "filter.odd.smudge", &format!("{line}; {end}")]);
+        life.tick(&["work"]).expect(1);
+        assert!(life.body("work").contains("Once that is mended"), "{end}: {}", life.body("work"));
+        life.git(&["config", "filter.odd.smudge", "cat"]);
+        life.run(&["status"]).expect(0);
+        assert_eq!(
+            (life.read("file"), life.git(&["status", "--porcelain"])),
+            ("one\n".into(), String::new())
+        );
+        life.run(&["retry", "work"]).expect(0);
+        assert_eq!((life.state("work"), life.read("new")), ("done".into(), "n\n".into()), "{end}");
+    }
+}
+
+/// K28: a refusal is one whatever else Git says, and whatever the user's file is called
+#[test]
+fn a_refusal_is_one_beside_other_errors() {
+    let odd = "x\nerror: unable to write file y";
+    let life =
+        checked_out("for file in x*; do echo more >>\"$file\"; done; echo 'SET_STATE {\"state\":\"done\"}'");
+    life.write(odd, "x\n");
+    life.git(&["add", odd]);
+    life.git(&["commit", "-qm", "odd"]);
+    life.event("work", "build", "");
+    life.write(odd, "mine\n");
+    life.write(".git/objects/info/alternates", "/nowhere/at/all\n");
     life.tick(&["work"]).expect(1);
     let body = life.body("work");
-    assert!(body.contains("smudge filter odd failed") && !body.contains("local changes"), "{body}");
-    life.git(&["config", "filter.odd.smudge", "cat"]);
-    life.run(&["status"]).expect(0);
-    assert_eq!((life.read("file"), life.git(&["status", "--porcelain"])), ("one\n".into(), String::new()));
+    assert!(body.contains("Once the local changes are out of the way"), "{body}");
+    assert_eq!((life.state("work"), life.read(odd)), ("stalled".into(), "mine\n".into()));
+    life.git(&["checkout", "-q", "--", odd]);
     life.run(&["retry", "work"]).expect(0);
-    assert_eq!((life.state("work"), life.read("new")), ("done".into(), "n\n".into()));
+    assert_eq!(life.read(odd), "x\nmore\n");
 }
 
 /// A file and a folder that take each other's place, beside a change.

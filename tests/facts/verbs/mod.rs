@@ -1,4 +1,4 @@
-//! What the verbs that look and clean up show and leave: status, events, logs, gc, doctor, demo.
+//! What single verbs do, each in a file or folder of its name; `words` and `several` are about all of them.
 
 mod bytes;
 mod demo;
