@@ -459,7 +459,7 @@ fn is_leftover(name: &str, shared: bool) -> bool {
         |stem: &str| whole.split_once(stem).filter(|(_, rest)| is_number(rest)).map(|(of, _)| of);
     let begun = [".new-config-", ".new-pack-", ".new-", ".old-", ".retired-", ".runner-", "merge-"];
     let id = begun.iter().find_map(|begun| whole.strip_prefix(begun));
-    let id = id.map(|id| [".index", ".trace"].iter().find_map(|end| id.strip_suffix(end)).unwrap_or(id));
+    let id = id.map(|id| id.strip_suffix(".index").unwrap_or(id));
     id.is_some_and(|id| uuid::Uuid::try_parse(id).is_ok())
         || of_a_process(".staging-").is_some_and(is_number)
         || !shared && of_a_process(".json.").is_some()

@@ -113,7 +113,7 @@ impl RepoGit {
             changes.iter().filter(is_done).partition(|change| change.new.is_some());
         let info: Vec<u8> =
             removed.into_iter().chain(added).flat_map(|change| change.info(&change.new)).collect();
-        self.in_scratch("index", |scratch| {
+        self.in_scratch_index(|scratch| {
             let here = || self.here().env("GIT_INDEX_FILE", scratch);
             here().verb("read-tree").args([from.to_string()]).ok()?;
             here().verb("update-index").args(["-z", "--index-info"]).stdin(info).ok()?;

@@ -3,10 +3,10 @@
 //! No file of the user's is overwritten: what stands in the way is reported in Git's words. Implements K28.
 
 use super::calls::RepoGit;
+use super::trace::EventTrace;
 use crate::protocol::id::ObjectId;
 use crate::store::StoreError;
 use crate::store::checkout::index_lock::IndexLock;
-use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
@@ -95,25 +95,6 @@ pub(crate) enum CheckedOut {
 const IN_THE_WAY: [&str; 4] =
     ["Entry '", "Untracked working tree file '", "Updating '", "You need to resolve your current index"];
 
-/// A line of Git's event trace, as `trace2` documents it.
-#[derive(Deserialize)]
-struct Event {
-    /// The process that wrote the line: filters that Git starts may be `git` too, and write to the same trace.
-    sid: String,
-    /// The format of an error. Unlike the message it has no names of files, which can be made to look like anything.
-    fmt: Option<String>,
-}
-
-/// True where the first process of this trace said that something of the user's is in the way.
-fn was_in_the_way(trace: &Path) -> bool {
-    let written = std::fs::read(trace).unwrap_or_default();
-    let lines = written.split(|b| *b == b'\n').map(String::from_utf8_lossy);
-    let mut events = lines.filter_map(|line| serde_json::from_str::<Event>(&line).ok()).peekable();
-    let Some(first) = events.peek().map(|event| event.sid.clone()) else { return false };
-    let is_refusal = |fmt: &String| IN_THE_WAY.iter().any(|start| fmt.starts_with(start));
-    events.any(|event| event.sid == first && event.fmt.as_ref().is_some_and(is_refusal))
-}
-
 impl RepoGit {
     /// Moves a working tree, which is a Git directory, a folder and an index, from one commit to another, keeping
     /// local changes that are not in the way. The child keeps `lock`, the lock of the index, because the child may
@@ -146,13 +127,12 @@ impl RepoGit {
         args.extend([&*old, &*new]);
         let command = self.in_tree(git_dir, dir).holding(lock.and_then(IndexLock::file))?;
         let command = command.env("GIT_INDEX_FILE", index).verb("read-tree").args(args);
-        let (output, is_in_the_way) = self.in_scratch("trace", |trace| {
-            let output = command.env("GIT_TRACE2_EVENT", trace).output()?;
-            let is_in_the_way = !output.status.success() && was_in_the_way(trace);
-            Ok((output, is_in_the_way))
-        })?;
+        let trace = EventTrace::new();
+        let command =
+            trace.variables().into_iter().fold(command, |command, (name, value)| command.env(name, value));
+        let output = command.output()?;
         if !output.status.success() {
-            let why = if is_in_the_way { CheckedOut::InTheWay } else { CheckedOut::Failed };
+            let why = if trace.has_error(&IN_THE_WAY) { CheckedOut::InTheWay } else { CheckedOut::Failed };
             return Ok(why(output.refusal("read-tree")));
         }
         // Git goes on where the system lets it remove no file, says so, and leaves the file there untracked.
@@ -202,7 +182,7 @@ impl RepoGit {
         theirs: ObjectId,
     ) -> Result<Merged, StoreError> {
         let (base, ours_hex, theirs_hex) = (base.to_string(), ours.to_string(), theirs.to_string());
-        self.in_scratch("index", |scratch| {
+        self.in_scratch_index(|scratch| {
             let read = self.here().verb("read-tree").env("GIT_INDEX_FILE", scratch);
             read.args(["-i", "-m", "--aggressive", &base, &ours_hex, &theirs_hex]).ok()?;
             Ok(match self.resolve_unmerged(scratch)? {
@@ -214,15 +194,12 @@ impl RepoGit {
         })
     }
 
-    /// Calls `work` with a path for an index, or a file of another kind, which is removed afterwards.
-    pub(crate) fn in_scratch<T>(
+    /// Calls `work` with a path for an index, which is removed afterwards.
+    pub(crate) fn in_scratch_index<T>(
         &self,
-        kind: &str,
         work: impl FnOnce(&Path) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let folder = self.common_dir.join("aynig");
-        std::fs::create_dir_all(&folder).map_err(crate::store::io_error("create", &folder))?;
-        let scratch = folder.join(format!("merge-{}.{kind}", uuid::Uuid::new_v4()));
+        let scratch = self.common_dir.join("aynig").join(format!("merge-{}.index", uuid::Uuid::new_v4()));
         let done = work(&scratch);
         let _ = std::fs::remove_file(&scratch);
         done

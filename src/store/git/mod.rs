@@ -11,3 +11,4 @@ pub(crate) mod pins;
 mod replay;
 mod shown;
 mod staging;
+mod trace;

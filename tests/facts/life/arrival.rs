@@ -156,6 +156,21 @@ fn what_a_user_cut_short_meanwhile_is_not_put_back() {
     }
 }
 
+/// K28: nor where `git` is a script that asks Git something first
+#[test]
+fn what_a_user_cut_short_is_not_put_back_where_git_is_a_script() {
+    let life = checked_out(DONE);
+    let script = "case \"$*\" in *'read-tree -m -u '[!-]*) printf 'one\\nmo' >file ;; esac\n\
+                  \"$real\" config --get user.name >/dev/null; exec \"$real\" \"$@\"";
+    ticked(&life, &git_that(&life.shared(), script)).expect(1);
+    assert!(life.body("work").contains("Once the local changes are out of the way"), "{}", life.body("work"));
+    life.run(&["status"]).expect(0);
+    assert_eq!(
+        (life.read("file"), life.git(&["status", "--porcelain"])),
+        ("one\nmo".into(), " M file".into())
+    );
+}
+
 /// K28: the same where the runner was killed once the index had the outcome
 #[test]
 fn what_a_user_cut_short_after_a_kill_is_not_put_back() {

@@ -311,7 +311,6 @@ fn only_our_own_dead_locks_and_leftovers_go() {
         "slots/.new-0b0c3a52-6f0e-4c63-a1b7-40a1f6f5a3b1",
     ];
     let merge = "merge-9b0c3a52-6f0e-4c63-a1b7-40a1f6f5a3b1.index";
-    let trace = "merge-9b0c3a52-6f0e-4c63-a1b7-40a1f6f5a3b1.trace";
     std::fs::create_dir_all(rig.own(x)).unwrap();
     std::fs::create_dir_all(rig.own(y)).unwrap();
     std::fs::create_dir_all(rig.own("seen")).unwrap();
@@ -320,7 +319,7 @@ fn only_our_own_dead_locks_and_leftovers_go() {
     std::fs::write(rig.own("locks/twin"), "").unwrap();
     std::fs::hard_link(rig.own("locks/twin"), &stale).unwrap();
     std::fs::write(&foreign, "").unwrap();
-    let old = [x, "slots/0.staging-77", merge, trace, "seen/aa", "mine", "slots/3.lock"];
+    let old = [x, "slots/0.staging-77", merge, "seen/aa", "mine", "slots/3.lock"];
     for name in old {
         if !rig.own(name).exists() {
             std::fs::write(rig.own(name), "").unwrap();
@@ -332,7 +331,7 @@ fn only_our_own_dead_locks_and_leftovers_go() {
     assert_eq!(of_kind(&removed, "lock"), [stale.to_str().unwrap()]);
     let mut leftovers = of_kind(&removed, "leftover");
     leftovers.sort_unstable();
-    let mut want = [merge, trace, "seen/aa", x, "slots/0.staging-77"].map(|n| rig.own(n));
+    let mut want = [merge, "seen/aa", x, "slots/0.staging-77"].map(|n| rig.own(n));
     want.sort();
     assert_eq!(leftovers, want.each_ref().map(|p| p.to_str().unwrap()));
     assert!(foreign.exists() && rig.own("mine").exists() && rig.own(y).exists());
