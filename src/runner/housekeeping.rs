@@ -7,7 +7,7 @@ use super::{Runner, RunnerError, io};
 use crate::protocol::brought::Line;
 use crate::protocol::id::ObjectId;
 use crate::store::repository::Repository;
-use crate::store::{RefName, name_for, write_aside};
+use crate::store::{RefName, name_for};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ pub(crate) fn runner_id(repo: &Repository) -> Result<String, RunnerError> {
     }
     let (host, path) = runner_path(repo);
     let folder = repo.aynig_dir();
-    std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
+    repo.make(&folder)?;
     let random = uuid::Uuid::new_v4().simple().to_string();
     let id = format!("{host}-{}", &random[..8]);
     let aside = folder.join(format!(".runner-{random}"));
@@ -109,9 +109,9 @@ impl Runner<'_> {
     pub(super) fn note_read(&self, branch: &RefName, until: Option<&RefName>) {
         let path = self.note_path(branch, READ);
         let _ = match (until, path.parent()) {
-            (Some(until), Some(folder)) => std::fs::create_dir_all(folder)
-                .map_err(drop)
-                .and_then(|()| write_aside(&path, until.as_bytes()).map_err(drop)),
+            (Some(until), Some(folder)) => {
+                self.repo.make(folder).and_then(|()| self.repo.write(&path, until.as_bytes())).map_err(drop)
+            }
             (Some(_), None) => Ok(()),
             (None, _) => std::fs::remove_file(&path).map_err(drop),
         };
@@ -129,9 +129,9 @@ impl Runner<'_> {
         let (path, content) = (self.note_path(branch, BROUGHT), line.render());
         let fits = content.len() as u64 <= BROUGHT_MAX;
         if let Some(folder) = path.parent().filter(|_| fits)
-            && std::fs::create_dir_all(folder).is_ok()
+            && self.repo.make(folder).is_ok()
         {
-            let _ = write_aside(&path, &content);
+            let _ = self.repo.write(&path, &content);
         }
     }
 
@@ -148,9 +148,9 @@ impl Runner<'_> {
     fn note_head(&self, branch: &RefName, head: ObjectId, hop: Option<u32>) -> Result<(), RunnerError> {
         let path = self.seen_path(branch);
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(io("create", folder))?;
+            self.repo.make(folder)?;
         }
         let seen = Seen { head: head.to_string(), at: self.clock.now(), hop };
-        Ok(write_aside(&path, &serde_json::to_vec(&seen).unwrap_or_default())?)
+        Ok(self.repo.write(&path, &serde_json::to_vec(&seen).unwrap_or_default())?)
     }
 }

@@ -227,7 +227,7 @@ pub(crate) fn keep_out_of_commits(repo: &Repository) {
 /// itself.
 pub(super) fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), RunnerError> {
     let (folder, elsewhere) = folder(repo);
-    std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
+    repo.make(&folder)?;
     repo.share(&folder);
     if let Some(main) = &repo.main_dir
         && elsewhere

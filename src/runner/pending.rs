@@ -8,7 +8,7 @@
 use super::{RunnerError, io};
 use crate::store::beneath::apart;
 use crate::store::repository::Repository;
-use crate::store::{RefName, name_for, read_plain, write_aside};
+use crate::store::{RefName, name_for, read_plain};
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -38,13 +38,10 @@ const NOTE_MAX: u64 = 64 << 10;
 /// will have, as its pusher was told.
 pub(crate) fn note(repo: &Repository, branch: &RefName, run_id: Option<&str>) -> Result<(), RunnerError> {
     let folder = folder(repo);
-    std::fs::create_dir_all(&folder).map_err(io("create", &folder))?;
-    repo.share(&folder);
+    repo.make(&folder)?;
     let told = run_id.map(|id| [b"\0", id.as_bytes()].concat()).unwrap_or_default();
     let note = folder.join(name_for(branch.as_bytes()));
-    write_aside(&note, &[branch.as_bytes(), &told].concat())?;
-    repo.share(&note);
-    Ok(())
+    Ok(repo.write(&note, &[branch.as_bytes(), &told].concat())?)
 }
 
 fn folder(repo: &Repository) -> PathBuf {
@@ -260,7 +257,7 @@ fn unready_path(repo: &Repository) -> PathBuf {
 /// Says to the process that watches that nothing can run on this machine, so that it leaves what waits where it
 /// is: otherwise each would take a branch on, find that out, and leave another to watch.
 pub(crate) fn say_unready(repo: &Repository) {
-    let _ = write_aside(&unready_path(repo), b"");
+    let _ = repo.write(&unready_path(repo), b"");
 }
 
 /// True where a process said, since that moment, that nothing can run on this machine.

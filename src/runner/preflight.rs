@@ -9,6 +9,7 @@
 
 use super::report::{Skip, Verdict};
 use super::{Runner, RunnerError, Tip, logs};
+use crate::store::repository::Repository;
 use crate::store::slots::Slot;
 use crate::store::{RefName, StoreError, Unread, command_copy, remote};
 use nix::unistd::{AccessFlags, access, geteuid};
@@ -54,11 +55,10 @@ impl Runner<'_> {
                 move |source| RunnerError::Unready { what, path, source }
             };
             let worktrees = &self.settings.worktree_dir;
-            probe(worktrees).map_err(unready("worktrees", worktrees))?;
-            probe(&runs).map_err(unready("runs", &runs))?;
-            self.repo.share(&runs);
+            probe(self.repo, worktrees).map_err(unready("worktrees", worktrees))?;
+            probe(self.repo, &runs).map_err(unready("runs", &runs))?;
             let logs = logs::create_folder(self.repo)?.0;
-            probe(&logs).map_err(unready("logs", &logs))?;
+            probe(self.repo, &logs).map_err(unready("logs", &logs))?;
             may_write("notes of worktrees", &self.repo.aynig_dir().join("slots"))?;
             let _ = self.settings.ready.set(());
         }
@@ -148,7 +148,7 @@ pub(super) fn writable(folder: &Path) -> Result<(), (PathBuf, std::io::Error)> {
 
 /// Creates a file in a folder and removes the file again; creates the folder first where it does not exist.
 /// Tries again where another process, which removes empty folders, removed this one meanwhile.
-fn probe(folder: &Path) -> std::io::Result<()> {
+fn probe(repo: &Repository, folder: &Path) -> std::io::Result<()> {
     let gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
     let file = folder.join(format!(".new-{}", uuid::Uuid::new_v4()));
     let try_file = || std::fs::File::create_new(&file).and_then(|_| std::fs::remove_file(&file));
@@ -159,7 +159,9 @@ fn probe(folder: &Path) -> std::io::Result<()> {
     let mut tries = 0;
     loop {
         tries += 1;
-        std::fs::DirBuilder::new().recursive(true).create(folder)?;
+        std::fs::create_dir_all(folder)?;
+        let own = repo.aynig_dir();
+        folder.ancestors().take_while(|at| at.starts_with(&own)).for_each(|at| repo.share(at));
         match try_file() {
             Err(error) if gone(&error) && tries < PROBES => {}
             done => return done,

@@ -1,15 +1,128 @@
-//! Small file operations that the store shares: writing aside, syncing, removing what may be read-only, and
-//! reading a file in whose place a command may have put a fifo, a device or a link.
+//! Small file operations that the store shares: the modes of new files, writing aside, syncing, removing what
+//! may be read-only, and reading a file in whose place a command may have put a fifo, a device or a link.
 
 use crate::protocol::text::hex;
 use crate::store::{StoreError, beneath, io_error};
 use nix::fcntl::OFlag;
 use sha2::{Digest, Sha256};
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+/// `core.sharedRepository`: which mode bits files of the repository get beyond the umask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shared {
+    /// The umask alone.
+    Umask,
+    /// These bits are added to those that the umask leaves.
+    Add(u32),
+    /// Exactly these bits, whatever the umask is.
+    Exactly(u32),
+}
+
+impl Shared {
+    /// Returns the meaning of the setting's value.
+    pub(crate) fn from_config(value: Option<&[u8]>) -> Self {
+        match value.map(<[u8]>::to_ascii_lowercase).as_deref() {
+            None | Some(b"umask" | b"false" | b"no" | b"off" | b"0" | b"") => Self::Umask,
+            Some(b"group" | b"true" | b"yes" | b"on" | b"1") => Self::Add(0o660),
+            Some(b"all" | b"world" | b"everybody" | b"2") => Self::Add(0o664),
+            Some(octal) => {
+                let mode = std::str::from_utf8(octal).ok().and_then(|o| u32::from_str_radix(o, 8).ok());
+                mode.map_or(Self::Umask, |mode| Self::Exactly(mode & 0o666))
+            }
+        }
+    }
+
+    /// Returns the setting of a repository's configuration.
+    pub(crate) fn of(repo: &gix::Repository) -> Self {
+        let config = repo.config_snapshot();
+        let value = config.string("core.sharedRepository").map(|v| v.to_vec());
+        // A key without `=` has no string value, and means true.
+        let value =
+            value.or_else(|| config.boolean("core.sharedRepository").map(|on| on.to_string().into_bytes()));
+        Self::from_config(value.as_deref())
+    }
+
+    /// Gives one of our files or folders the mode of the setting. Where that fails it belongs to another
+    /// account, whose runner gave it that mode already.
+    pub(crate) fn give(self, path: &Path) {
+        if self == Self::Umask {
+            return;
+        }
+        let plain = path.symlink_metadata().ok().filter(|meta| meta.is_dir() || meta.is_file());
+        let Some(meta) = plain else { return };
+        let mode = meta.permissions().mode() & 0o7777;
+        let wanted = self.mode(mode, meta.is_dir());
+        if wanted != mode {
+            let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(wanted));
+        }
+    }
+
+    /// Gives a new file or folder the mode of the setting.
+    pub(super) fn adjust(self, path: &Path) -> Result<(), StoreError> {
+        if self == Self::Umask {
+            return Ok(());
+        }
+        let metadata = std::fs::metadata(path).map_err(io_error("read", path))?;
+        let mode = metadata.permissions().mode() & 0o7777;
+        let wanted = self.mode(mode, metadata.is_dir());
+        if wanted == mode {
+            return Ok(());
+        }
+        let set = std::fs::set_permissions(path, PermissionsExt::from_mode(wanted));
+        set.map_err(io_error("change the mode of", path))
+    }
+
+    /// Creates the missing folders of a path, each with the mode of the setting.
+    pub(super) fn make(self, folder: &Path) -> Result<(), StoreError> {
+        self.make_each(folder, &|_| Ok(()))
+    }
+
+    /// Creates folders as [`Shared::make`] does, and calls `made` with each folder that was missing.
+    pub(super) fn make_each(
+        self,
+        folder: &Path,
+        made: &dyn Fn(&Path) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        if folder.is_dir() {
+            return Ok(());
+        }
+        if let Some(parent) = folder.parent() {
+            self.make_each(parent, made)?;
+        }
+        match std::fs::create_dir(folder) {
+            Ok(()) => self.adjust(folder).and_then(|()| made(folder)),
+            // Another process has created the folder meanwhile, or removed it as empty: the caller's next
+            // step finds out which.
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists && is_dir_or_gone(folder) => Ok(()),
+            Err(e) => Err(io_error("create", folder)(e)),
+        }
+    }
+
+    /// Returns the mode that Git would give a file or folder that has `mode` now.
+    fn mode(self, mode: u32, is_dir: bool) -> u32 {
+        let fit = |mut bits: u32| {
+            if mode & 0o200 == 0 {
+                bits &= !0o222;
+            }
+            if mode & 0o100 != 0 {
+                bits |= (bits & 0o444) >> 2;
+            }
+            bits
+        };
+        let shared = match self {
+            Self::Umask => return mode,
+            Self::Add(bits) => mode | fit(bits),
+            Self::Exactly(bits) => mode & !0o777 | fit(bits),
+        };
+        // New files in the folder keep its group.
+        if is_dir && shared & 0o060 != 0 { shared | 0o2000 } else { shared }
+    }
+}
 
 /// Copies an index with its modification time, by which Git knows which files it must compare by content. A
 /// file that was changed in the second in which the index was written, and that kept its size, looks
@@ -23,7 +136,7 @@ pub(super) fn copy_index(mut from: &File, to: &Path) -> std::io::Result<()> {
 pub(super) fn copy_file(from: &mut &File, to: &Path) -> std::io::Result<File> {
     let meta = from.metadata()?;
     match std::fs::remove_file(to) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
     let mut copy = File::options().write(true).create_new(true).open(to)?;
@@ -32,8 +145,8 @@ pub(super) fn copy_file(from: &mut &File, to: &Path) -> std::io::Result<File> {
     Ok(copy)
 }
 
-/// Writes a file beside its place and renames it in, so that no reader sees half of it.
-pub(crate) fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+/// Writes a file beside its place and renames it in with the mode of `shared`, so that no reader sees half of it.
+pub(crate) fn write_aside(path: &Path, content: &[u8], shared: Shared) -> Result<(), StoreError> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{}", std::process::id()));
     let aside = Path::new(&aside);
@@ -45,7 +158,7 @@ pub(crate) fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError>
     };
     // As a rule nothing is there.
     let opened = match File::options().write(true).create_new(true).open(aside) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             if !is_plain(aside) {
                 let _ = std::fs::remove_file(aside);
             }
@@ -54,6 +167,7 @@ pub(crate) fn write_aside(path: &Path, content: &[u8]) -> Result<(), StoreError>
         opened => opened,
     };
     let written = opened.and_then(|mut file| std::io::Write::write_all(&mut file, content));
+    shared.give(aside);
     let written = written.and_then(|()| std::fs::rename(aside, path));
     written.map_err(|error| {
         let _ = std::fs::remove_file(aside);
@@ -130,7 +244,7 @@ pub(crate) fn full(what: &'static str, place: &Path, message: &str) -> Option<St
             false => "No space left on device",
         };
         let why = if said { String::new() } else { format!(" ({message})") };
-        let source = std::io::Error::new(std::io::ErrorKind::StorageFull, format!("{words}{why}"));
+        let source = std::io::Error::new(ErrorKind::StorageFull, format!("{words}{why}"));
         StoreError::Io { what, path: place.to_owned(), source }
     })
 }
@@ -210,4 +324,24 @@ pub(crate) fn sync_tables(common_dir: &Path) -> Result<(), StoreError> {
         }
     }
     sync(&folder)
+}
+
+fn is_dir_or_gone(path: &Path) -> bool {
+    path.is_dir() || path.symlink_metadata().is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_those_git_would_give() {
+        assert_eq!(Shared::from_config(Some(b"group")).mode(0o644, false), 0o664);
+        assert_eq!(Shared::from_config(Some(b"group")).mode(0o444, false), 0o444);
+        assert_eq!(Shared::from_config(Some(b"group")).mode(0o700, true), 0o2770);
+        assert_eq!(Shared::from_config(Some(b"all")).mode(0o640, false), 0o664);
+        assert_eq!(Shared::from_config(Some(b"0600")).mode(0o644, false), 0o600);
+        assert_eq!(Shared::from_config(Some(b"0640")).mode(0o755, true), 0o2750);
+        assert_eq!(Shared::from_config(None).mode(0o644, false), 0o644);
+    }
 }

@@ -10,12 +10,12 @@ use crate::store::backends::gix_store::{
     Backend, GixStore, Options, backend_for, git_store, keep_delta_bases,
 };
 use crate::store::config::protected::{DOT_GIT_MAX, Site, standing_in};
+use crate::store::disk::Shared;
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::Git;
-use crate::store::refs::files::Shared;
 use crate::store::refs::reading::is_absent;
 use crate::store::remote::news::News;
-use crate::store::{RefName, Store, StoreError, io_error, read_plain};
+use crate::store::{RefName, Store, StoreError, io_error, read_plain, write_aside};
 use crate::supervisor::interrupt::ForceStop;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -162,7 +162,7 @@ impl Repository {
         let reftable =
             config.string("extensions.refStorage").is_some_and(|v| !v.eq_ignore_ascii_case(b"files"));
         let (hash, shared) = (gix.object_hash(), Shared::of(&gix));
-        let git = RepoGit::new(program, common_dir.clone(), true);
+        let git = RepoGit::new(program.shares(shared), common_dir.clone(), true);
         let site = Site::find(resolved.as_deref(), &git_dir, &common_dir);
         Self {
             git_dir,
@@ -354,7 +354,18 @@ impl Repository {
         self.shared.give(path);
     }
 
-    /// Does what [`Repository::share`] does for `aynig/` and each entry of it.
+    /// Creates a folder of `aynig/` where it is missing, and what is missing above it, with that mode.
+    pub(crate) fn make(&self, folder: &Path) -> Result<(), StoreError> {
+        self.shared.make(folder)
+    }
+
+    /// Writes a file of `aynig/` as [`write_aside`] does, with that mode.
+    pub(crate) fn write(&self, path: &Path, content: &[u8]) -> Result<(), StoreError> {
+        write_aside(path, content, self.shared)
+    }
+
+    /// Does what [`Repository::share`] does for `aynig/` and each entry of it, which earlier versions
+    /// made with the mode of the umask.
     pub(super) fn share_folders(&self) {
         if self.shared == Shared::Umask {
             return;

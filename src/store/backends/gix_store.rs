@@ -15,8 +15,9 @@ use super::bulk;
 use super::gix_report::{gix_error, gix_write_error};
 use super::small_object;
 use crate::protocol::id::ObjectId;
+use crate::store::disk::Shared;
 use crate::store::git::command::Git;
-use crate::store::refs::files::{FilesRefs, Policy, Shared};
+use crate::store::refs::files::{FilesRefs, Policy};
 use crate::store::refs::reflog::LogRefs;
 use crate::store::{
     Commit, Heads, NewCommit, Part, RefChange, RefName, Scan, Signature, Store, StoreError, Visit, commit,

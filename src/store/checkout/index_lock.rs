@@ -52,7 +52,7 @@ impl Copy {
         let index = git_dir.join("index");
         let path = repo.aynig_dir().join(format!("merge-{}.index", uuid::Uuid::new_v4()));
         let copy = Self { path, of: identity(&index), index };
-        fs::create_dir_all(repo.aynig_dir()).map_err(io_error("create", &repo.aynig_dir()))?;
+        repo.make(&repo.aynig_dir())?;
         match fs::File::open(&copy.index).and_then(|index| copy_index(&index, &copy.path)) {
             Ok(()) => Ok(copy),
             // An index that was never written is an empty one.
@@ -87,11 +87,12 @@ impl Drop for Copy {
 impl FileLock {
     /// Takes a lock, waiting for at most `patience`; `None` where another process held it all that time.
     pub(crate) fn take(
-        common_dir: &Path,
+        repo: &Repository,
         lock: PathBuf,
         patience: Duration,
     ) -> Result<Option<Self>, StoreError> {
-        let mut owner_file = Some(OwnerFile::plain(common_dir)?);
+        let common_dir = &repo.common_dir;
+        let mut owner_file = Some(OwnerFile::plain(common_dir, repo.shared)?);
         let until = Instant::now() + patience;
         loop {
             let taken = match &owner_file {
@@ -147,7 +148,7 @@ impl IndexLock {
         git_dir: &Path,
         patience: Duration,
     ) -> Result<Option<Self>, StoreError> {
-        Ok(FileLock::take(&repo.common_dir, Self::path(git_dir), patience)?.map(Self))
+        Ok(FileLock::take(repo, Self::path(git_dir), patience)?.map(Self))
     }
 
     /// Releases the lock as [`FileLock::release`] does.

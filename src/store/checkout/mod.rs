@@ -228,7 +228,7 @@ fn noted(
     (old, new): (ObjectId, ObjectId),
 ) -> Result<Noted, StoreError> {
     let folder = repo.aynig_dir().join("checkouts");
-    std::fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
+    repo.make(&folder)?;
     let note = Note {
         dir: at.dir.as_os_str().as_bytes().to_vec(),
         git_dir: at.git_dir.as_os_str().as_bytes().to_vec(),
@@ -246,6 +246,7 @@ fn noted(
             Err(file) => file,
         };
         file.write_all(&serde_json::to_vec(&note)?)?;
+        repo.share(&aside);
         std::fs::rename(&aside, &path)?;
         Ok(alive.ok())
     };

@@ -104,8 +104,8 @@ fn is_folder(path: &Path) -> bool {
 fn write_anew(repo: &Repository, store: &dyn Store, tree: ObjectId, place: &Path) -> Result<(), StoreError> {
     let parent = folder(repo);
     let aside = parent.join(format!(".new-{}", uuid::Uuid::new_v4()));
-    fs::create_dir_all(&aside).map_err(io_error("create", &aside))?;
-    repo.share(&parent);
+    repo.make(&parent)?;
+    fs::create_dir(&aside).map_err(io_error("create", &aside))?;
     let written = write_tree(store, tree, &aside, &mut Vec::new());
     if written.is_err() {
         let _ = crate::store::remove_tree(&aside);

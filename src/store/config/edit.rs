@@ -41,7 +41,7 @@ pub(crate) fn edit(repo: &Repository, args: &[&str]) -> Result<(), StoreError> {
             fs::copy(&config, &copy).map_err(io_error("copy", &config))?;
             let git = repo.git.git().plain(None).verb("config");
             git.args([OsStr::new("--file"), copy.as_os_str()]).args(args).ok()?;
-            let Some(_held) = FileLock::take(&repo.common_dir, lock.clone(), HELD_MAX)? else {
+            let Some(_held) = FileLock::take(repo, lock.clone(), HELD_MAX)? else {
                 let (name, age) = (RefName::new("config"), age_of(&lock));
                 return Err(StoreError::LockHeld { name, path: lock.clone(), age });
             };

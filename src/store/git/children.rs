@@ -7,6 +7,7 @@
 //! names, made in the child's noted life, once the child is dead and the lock is older than 10 s. Where only
 //! children of this tool take locks, the lock is removed at once. Implements K43 (children of ours).
 
+use crate::store::disk::Shared;
 use crate::store::refs::locks::{Owner, SHARED, age_of, lock_files_below, owner_of};
 use crate::supervisor::SupervisorError;
 use crate::supervisor::bounded::{Bounded, Finished};
@@ -75,11 +76,12 @@ fn seconds(at: SystemTime) -> f64 {
 impl Noted {
     /// Writes the note of a child that is about to start. `None` where that fails: then a lock that the
     /// child leaves is never removed.
-    pub(crate) fn begin(may: &MayLock) -> Option<Self> {
+    pub(crate) fn begin(may: &MayLock, shared: Shared) -> Option<Self> {
         let folder = folder(&may.common_dir);
         let path = folder.join(uuid::Uuid::new_v4().to_string());
         let open = || OpenOptions::new().append(true).create_new(true).open(&path);
-        let file = open().or_else(|_| fs::create_dir_all(&folder).and_then(|()| open())).ok()?;
+        let file = open().ok().or_else(|| shared.make(&folder).ok().and_then(|()| open().ok()))?;
+        shared.give(&path);
         let file = Flock::lock(file, FlockArg::LockExclusive).ok()?;
         let mut noted = Self { path, file };
         let mut text =
@@ -117,8 +119,12 @@ impl Noted {
 
 /// Runs a child with a note of the locks that it may take. The note stays only where the child was
 /// killed, or its end was not seen.
-pub(crate) fn noted(may: Option<&MayLock>, child: Bounded<'_>) -> Result<Finished, SupervisorError> {
-    let note = may.and_then(Noted::begin);
+pub(crate) fn noted(
+    may: Option<&MayLock>,
+    shared: Shared,
+    child: Bounded<'_>,
+) -> Result<Finished, SupervisorError> {
+    let note = may.and_then(|may| Noted::begin(may, shared));
     let tell = |pid| note.iter().for_each(|note| note.started(pid));
     let ended = Bounded { started: Some(&tell), ..child }.run();
     if let Some(note) = note {
@@ -365,7 +371,9 @@ mod tests {
         let heads = dir.path().join("refs/aynig/remote/origin");
         let locks = [heads.join("w.lock"), dir.path().join("refs/aynig/run.lock")];
         let leave = |pid: Option<u32>| {
-            let note = Noted::begin(&MayLock::refs(dir.path(), [dir.path().join("refs/aynig")])).unwrap();
+            let note =
+                Noted::begin(&MayLock::refs(dir.path(), [dir.path().join("refs/aynig")]), Shared::Umask)
+                    .unwrap();
             pid.into_iter().for_each(|pid| note.started(pid));
             fs::create_dir_all(&heads).unwrap();
             locks.iter().for_each(|lock| fs::write(lock, "").unwrap());
@@ -376,7 +384,7 @@ mod tests {
         assert!(sweep(dir.path()).removed.is_empty());
         fs::remove_dir_all(folder(dir.path())).unwrap();
         leave(Some(pid));
-        let beside = Noted::begin(&MayLock::refs(dir.path(), [heads.clone()])).unwrap();
+        let beside = Noted::begin(&MayLock::refs(dir.path(), [heads.clone()]), Shared::Umask).unwrap();
         // The lock is made again, so that `beside` began before it was made, as far as clocks tell.
         fs::write(&locks[0], "").unwrap();
         assert!(sweep(dir.path()).removed.is_empty());
@@ -423,12 +431,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let may = MayLock::refs(dir.path(), []);
         let notes = || fs::read_dir(folder(dir.path())).unwrap().count();
-        let noted = Noted::begin(&may).unwrap();
+        let noted = Noted::begin(&may, Shared::Umask).unwrap();
         noted.started(1);
         assert_eq!(notes(), 1);
         noted.forget();
         assert_eq!(notes(), 0);
-        let noted = Noted::begin(&may).unwrap();
+        let noted = Noted::begin(&may, Shared::Umask).unwrap();
         let locks = ["packed-refs.new", "packed-refs.lock"].map(|name| dir.path().join(name));
         locks.iter().for_each(|lock| fs::write(lock, "").unwrap());
         noted.killed();

@@ -13,6 +13,7 @@ use super::children::{self, MayLock};
 use super::confined::{Confined, Found, Settings};
 use super::pins::{PINNED, is_passed_on};
 use crate::protocol::id::ObjectId;
+use crate::store::disk::Shared;
 use crate::store::{RefName, Signature, StoreError, commit, disk, io_error};
 use crate::supervisor::SupervisorError;
 use crate::supervisor::bounded::{Bounded, Input, Output, Verdict};
@@ -37,6 +38,8 @@ pub struct Git {
     force_stop: ForceStop,
     /// Set where the repository is not trusted, so that children start nothing that its configuration names.
     confined: Option<Arc<Confined>>,
+    /// The mode of what this program writes in the repository's `aynig/`.
+    pub(crate) shared: Shared,
 }
 
 /// Most of a child's error output that is kept, in bytes.
@@ -101,12 +104,18 @@ impl Git {
         let mut env: Vec<_> = all.into_iter().filter(|(name, _)| is_passed_on(name)).collect();
         // A `git` that was found by `GIT_EXEC_PATH` may need the variable to find its own parts.
         env.extend(exec_path.map(|folder| (OsString::from("GIT_EXEC_PATH"), folder.into_os_string())));
-        Ok(Self { program, env: env.into(), force_stop: ForceStop::default(), confined: None })
+        let (force_stop, shared) = (ForceStop::default(), Shared::Umask);
+        Ok(Self { program, env: env.into(), force_stop, confined: None, shared })
     }
 
     /// Finds `git` in the environment of this process.
     pub fn find_here() -> Result<Self, StoreError> {
         Self::find(std::env::vars_os())
+    }
+
+    /// Has notes of children get the mode that this repository's configuration asks for.
+    pub(crate) fn shares(self, shared: Shared) -> Self {
+        Self { shared, ..self }
     }
 
     /// Has children end at a second Ctrl-C.
@@ -195,6 +204,7 @@ impl Git {
             deadline: None,
             only_asks: false,
             may_lock: None,
+            shared: self.shared,
             stop: None,
             sandbox: None,
         }
@@ -236,6 +246,7 @@ pub(crate) struct GitCommand {
     deadline: Option<Instant>,
     only_asks: bool,
     may_lock: Option<MayLock>,
+    shared: Shared,
     stop: Option<Arc<AtomicBool>>,
     sandbox: Option<Confinement>,
 }
@@ -492,7 +503,7 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     child.alone = command.alone;
     child.input = command.stdin;
     child.confine = command.sandbox.as_ref();
-    let ended = children::noted(command.may_lock.as_ref(), child);
+    let ended = children::noted(command.may_lock.as_ref(), command.shared, child);
     let ended = ended.map_err(|error| match error {
         SupervisorError::NoHelper { program, source } => io_error("start", &program)(source),
         other => io_error("wait for", &program)(std::io::Error::other(other)),

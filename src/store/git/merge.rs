@@ -318,7 +318,7 @@ impl RepoGit {
         favor: Option<&str>,
     ) -> Result<Option<String>, StoreError> {
         let folder = self.common_dir.join("aynig").join(format!("merge-{}", uuid::Uuid::new_v4()));
-        std::fs::create_dir_all(&folder).map_err(crate::store::io_error("create", &folder))?;
+        self.git.shared.make(&folder)?;
         let merged = (|| {
             for (name, id) in [("ours", ours), ("base", base), ("theirs", theirs)] {
                 let content = self.here().verb("cat-file").args(["blob", id]).ok()?;

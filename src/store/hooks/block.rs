@@ -3,6 +3,7 @@
 //! The block stands after the first line, which names the shell. A hook that holds nothing but our block was
 //! made by us, and is deleted with it. Implements K41 (older Git).
 
+use crate::store::disk::Shared;
 use crate::store::{StoreError, io_error};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -75,12 +76,12 @@ pub(super) fn is_shell(content: &[u8]) -> bool {
 }
 
 /// Puts the block of `script` into a hook, or creates the hook where it is missing.
-pub(super) fn insert(path: &Path, script: &[u8]) -> Result<Edit, StoreError> {
+pub(super) fn insert(path: &Path, script: &[u8], shared: Shared) -> Result<Edit, StoreError> {
     let Some(old) = read(path)? else {
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(io_error("create", folder))?;
+            shared.make(folder)?;
         }
-        return write(path, script, 0o755);
+        return write(path, script, 0o755, shared);
     };
     let mut new = old.clone();
     let block = block_of(script);
@@ -100,11 +101,11 @@ pub(super) fn insert(path: &Path, script: &[u8]) -> Result<Edit, StoreError> {
             }
         },
     }
-    if new == old { Ok(Edit::Nothing) } else { write(path, &new, mode(path)?) }
+    if new == old { Ok(Edit::Nothing) } else { write(path, &new, mode(path)?, shared) }
 }
 
 /// Takes the block out of a hook again, and deletes a hook that holds nothing else.
-pub(super) fn remove(path: &Path) -> Result<Edit, StoreError> {
+pub(super) fn remove(path: &Path, shared: Shared) -> Result<Edit, StoreError> {
     let _ = std::fs::remove_file(aside(path));
     let Some(old) = read(path)? else { return Ok(Edit::Nothing) };
     let Some(range) = range(&old) else { return Ok(Edit::Nothing) };
@@ -115,7 +116,7 @@ pub(super) fn remove(path: &Path) -> Result<Edit, StoreError> {
         std::fs::remove_file(path).map_err(io_error("remove", path))?;
         return Ok(Edit::Removed);
     }
-    write(path, &new, mode(path)?)
+    write(path, &new, mode(path)?, shared)
 }
 
 /// Returns the path that a hook is written to before it is renamed into place. It is always the same path, so
@@ -130,10 +131,11 @@ fn mode(path: &Path) -> Result<u32, StoreError> {
     Ok(path.metadata().map_err(io_error("read", path))?.permissions().mode() & 0o7777)
 }
 
-fn write(path: &Path, content: &[u8], mode: u32) -> Result<Edit, StoreError> {
+fn write(path: &Path, content: &[u8], mode: u32, shared: Shared) -> Result<Edit, StoreError> {
     let aside = aside(path);
     let written = std::fs::write(&aside, content)
         .and_then(|()| std::fs::set_permissions(&aside, PermissionsExt::from_mode(mode)))
+        .inspect(|()| shared.give(&aside))
         .and_then(|()| std::fs::rename(&aside, path));
     written.map_err(|error| {
         let _ = std::fs::remove_file(&aside);

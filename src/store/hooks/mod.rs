@@ -9,8 +9,8 @@
 
 mod block;
 
+use crate::store::StoreError;
 use crate::store::repository::Repository;
-use crate::store::{StoreError, write_aside};
 use block::Edit;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -160,7 +160,7 @@ impl<'r> Hooks<'r> {
     pub(crate) fn install(&self, program: &Path) -> Result<Vec<(HookEvent, Standing)>, StoreError> {
         let marker = self.repo.aynig_dir().join("hooks-installed");
         let folder = self.repo.aynig_dir();
-        std::fs::create_dir_all(&folder).map_err(crate::store::io_error("create", &folder))?;
+        self.repo.make(&folder)?;
         // The configuration first, as another process may hold its lock: then this fails before any hook is
         // made.
         self.advertise(&marker)?;
@@ -178,7 +178,7 @@ impl<'r> Hooks<'r> {
             for event in self.events() {
                 let path = self.dir.join(event.name());
                 if self.refusal(&path).is_none() && (path.exists() || self.is_inside()) {
-                    block::insert(&path, &event.script(program))?;
+                    block::insert(&path, &event.script(program), self.repo.shared)?;
                 }
             }
         }
@@ -226,7 +226,7 @@ impl<'r> Hooks<'r> {
         if !marker.exists() {
             // The marker is written first. After a crash it may promise to undo a setting that is not there,
             // which does no harm.
-            write_aside(marker, if absent { b"advertised\n" } else { b"\n" })?;
+            self.repo.write(marker, if absent { b"advertised\n" } else { b"\n" })?;
         }
         if absent && is_our_doing(marker) {
             self.config(&[OPTIONS, "true"])?;
@@ -236,14 +236,15 @@ impl<'r> Hooks<'r> {
 
     fn configure(&self, program: &Path) -> Result<(), StoreError> {
         let scripts = self.repo.aynig_dir().join("hooks");
-        std::fs::create_dir_all(&scripts).map_err(crate::store::io_error("create", &scripts))?;
+        self.repo.make(&scripts)?;
         let mut text =
             b"# Written by 'git aynig hooks install'; 'git aynig hooks uninstall' removes it.\n".to_vec();
         for event in self.events() {
             let script = scripts.join(event.name());
-            write_aside(&script, &event.script(program))?;
+            self.repo.write(&script, &event.script(program))?;
             let mode = std::fs::Permissions::from_mode(0o755);
             std::fs::set_permissions(&script, mode).map_err(crate::store::io_error("write", &script))?;
+            self.repo.share(&script);
             let quoted = shlex::bytes::try_quote(script.as_os_str().as_bytes()).unwrap_or_default();
             text.extend(format!("[hook \"aynig-{0}\"]\n\tevent = {0}\n\tcommand = \"", event.name()).bytes());
             for byte in quoted.iter() {
@@ -254,7 +255,7 @@ impl<'r> Hooks<'r> {
             }
             text.extend_from_slice(b"\"\n");
         }
-        write_aside(&self.repo.common_dir.join(OURS), &text)?;
+        self.repo.write(&self.repo.common_dir.join(OURS), &text)?;
         if !self.is_included()? {
             self.config(&["--add", INCLUDE, OURS])?;
         }
@@ -277,7 +278,7 @@ impl<'r> Hooks<'r> {
         let mut touched = Vec::new();
         for event in HookEvent::ALL {
             let path = self.dir.join(event.name());
-            match block::remove(&path)? {
+            match block::remove(&path, self.repo.shared)? {
                 Edit::Nothing => {}
                 Edit::Written | Edit::Removed => touched.push(path),
             }

@@ -2,9 +2,9 @@
 
 use super::{File, Folder, Kind, Origin, Pack, PackError, Refusal};
 use crate::protocol::id::ObjectId;
+use crate::store::StoreError;
 use crate::store::git::command::{Git, GitCommand};
 use crate::store::repository::Repository;
-use crate::store::{StoreError, io_error};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -21,7 +21,7 @@ impl Pack {
     /// Fetches one commit of a repository, and judges the pack in it.
     pub(crate) fn fetch(repo: &Repository, origin: &Origin) -> Result<Self, PackError> {
         let aynig = repo.aynig_dir();
-        std::fs::create_dir_all(&aynig).map_err(io_error("create", &aynig))?;
+        repo.make(&aynig)?;
         // By this name `git aynig gc` recognizes a leftover.
         let folder = Folder(aynig.join(format!(".new-pack-{}", uuid::Uuid::new_v4())));
         // Unconfined: the address is the caller's own, and the repository that it is fetched into is new, so

@@ -198,10 +198,12 @@ impl<'a> Plan<'a> {
 /// holder ends.
 fn lock(repo: &Repository) -> Result<Flock<std::fs::File>, PackError> {
     let aynig = repo.aynig_dir();
-    std::fs::create_dir_all(&aynig).map_err(io_error("create", &aynig))?;
+    repo.make(&aynig)?;
     let path = aynig.join("install.lock");
     let opened = std::fs::File::options().write(true).create(true).truncate(false).open(&path);
-    match Flock::lock(opened.map_err(io_error("open", &path))?, FlockArg::LockExclusiveNonblock) {
+    let opened = opened.map_err(io_error("open", &path))?;
+    repo.share(&path);
+    match Flock::lock(opened, FlockArg::LockExclusiveNonblock) {
         Ok(lock) => Ok(lock),
         Err((_, Errno::EWOULDBLOCK)) => Err(PackError::Busy { path }),
         Err((_, errno)) => Err(io_error("lock", &path)(errno.into()).into()),

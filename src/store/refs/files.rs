@@ -17,84 +17,12 @@ use super::reading::{self, Packed, RefValue, is_absent, path_of};
 use super::reflog::LogRefs;
 use super::unsynced::Unsynced;
 use crate::protocol::id::ObjectId;
+use crate::store::disk::Shared;
 use crate::store::git::command::Git;
 use crate::store::{RefName, Scan, StoreError, io_error, sync};
-use std::fs::{self, Permissions};
-use std::io::ErrorKind;
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-/// `core.sharedRepository`: which mode bits files of the repository get beyond the umask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shared {
-    /// The umask alone.
-    Umask,
-    /// These bits are added to those that the umask leaves.
-    Add(u32),
-    /// Exactly these bits, whatever the umask is.
-    Exactly(u32),
-}
-
-impl Shared {
-    /// Returns the meaning of the setting's value.
-    pub(crate) fn from_config(value: Option<&[u8]>) -> Self {
-        match value.map(<[u8]>::to_ascii_lowercase).as_deref() {
-            None | Some(b"umask" | b"false" | b"no" | b"off" | b"0" | b"") => Self::Umask,
-            Some(b"group" | b"true" | b"yes" | b"on" | b"1") => Self::Add(0o660),
-            Some(b"all" | b"world" | b"everybody" | b"2") => Self::Add(0o664),
-            Some(octal) => {
-                let mode = std::str::from_utf8(octal).ok().and_then(|o| u32::from_str_radix(o, 8).ok());
-                mode.map_or(Self::Umask, |mode| Self::Exactly(mode & 0o666))
-            }
-        }
-    }
-
-    /// Returns the setting of a repository's configuration.
-    pub(crate) fn of(repo: &gix::Repository) -> Self {
-        let config = repo.config_snapshot();
-        let value = config.string("core.sharedRepository").map(|v| v.to_vec());
-        // A key without `=` has no string value, and means true.
-        let value =
-            value.or_else(|| config.boolean("core.sharedRepository").map(|on| on.to_string().into_bytes()));
-        Self::from_config(value.as_deref())
-    }
-
-    /// Gives one of our files or folders the mode of the setting. Where that fails it belongs to another
-    /// account, whose runner gave it that mode already.
-    pub(crate) fn give(self, path: &Path) {
-        if self == Self::Umask {
-            return;
-        }
-        let plain = path.symlink_metadata().ok().filter(|meta| meta.is_dir() || meta.is_file());
-        let Some(meta) = plain else { return };
-        let mode = meta.permissions().mode() & 0o7777;
-        let wanted = self.mode(mode, meta.is_dir());
-        if wanted != mode {
-            let _ = fs::set_permissions(path, Permissions::from_mode(wanted));
-        }
-    }
-
-    /// Returns the mode that Git would give a file or folder that has `mode` now.
-    fn mode(self, mode: u32, is_dir: bool) -> u32 {
-        let fit = |mut bits: u32| {
-            if mode & 0o200 == 0 {
-                bits &= !0o222;
-            }
-            if mode & 0o100 != 0 {
-                bits |= (bits & 0o444) >> 2;
-            }
-            bits
-        };
-        let shared = match self {
-            Self::Umask => return mode,
-            Self::Add(bits) => mode | fit(bits),
-            Self::Exactly(bits) => mode & !0o777 | fit(bits),
-        };
-        // New files in the folder keep its group.
-        if is_dir && shared & 0o060 != 0 { shared | 0o2000 } else { shared }
-    }
-}
 
 /// How refs are written in one repository.
 #[derive(Debug, Clone)]
@@ -213,38 +141,17 @@ impl FilesRefs {
     }
 
     fn create_dirs(&self, folder: &Path, sync: bool) -> Result<(), StoreError> {
-        if folder.is_dir() {
-            return Ok(());
-        }
-        if let Some(parent) = folder.parent() {
-            self.create_dirs(parent, sync)?;
-        }
-        match fs::create_dir(folder) {
-            Ok(()) => {
-                self.adjust_mode(folder)?;
-                if sync { self.sync_folder_of(folder) } else { Ok(()) }
-            }
-            // Another process has created the folder meanwhile, or removed it as empty: the caller's next
-            // step finds out which.
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
-            Err(e) if e.kind() == ErrorKind::AlreadyExists && is_dir_or_gone(folder) => Ok(()),
-            Err(e) => Err(io_error("create", folder)(e)),
-        }
+        let made = |made: &Path| if sync { self.sync_folder_of(made) } else { Ok(()) };
+        self.policy.shared.make_each(folder, &made)
     }
 
     /// Gives a new file or folder the mode of `core.sharedRepository`.
     pub(crate) fn adjust_mode(&self, path: &Path) -> Result<(), StoreError> {
-        if self.policy.shared == Shared::Umask {
-            return Ok(());
-        }
-        let metadata = fs::metadata(path).map_err(io_error("read", path))?;
-        let mode = metadata.permissions().mode() & 0o7777;
-        let wanted = self.policy.shared.mode(mode, metadata.is_dir());
-        if wanted != mode {
-            fs::set_permissions(path, Permissions::from_mode(wanted))
-                .map_err(io_error("change the mode of", path))?;
-        }
-        Ok(())
+        self.policy.shared.adjust(path)
+    }
+
+    pub(crate) fn shared(&self) -> Shared {
+        self.policy.shared
     }
 
     /// Syncs the folder that holds this path, where durable.
@@ -279,10 +186,6 @@ pub(crate) fn remove_empty_dirs(folder: &Path) {
         }
     }
     let _ = fs::remove_dir(folder);
-}
-
-fn is_dir_or_gone(path: &Path) -> bool {
-    path.is_dir() || path.symlink_metadata().is_err()
 }
 
 #[cfg(test)]

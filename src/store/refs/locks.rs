@@ -14,6 +14,7 @@
 use super::files::FilesRefs;
 use super::reading::{is_absent, path_of};
 use crate::store::config::edit;
+use crate::store::disk::Shared;
 use crate::store::git::children;
 use crate::store::{RefName, StoreError, io_error};
 use nix::errno::Errno;
@@ -178,10 +179,10 @@ impl RefLock {
 
 impl OwnerFile {
     /// Creates a owner_file for a lock that is never renamed over the file that it locks.
-    pub(crate) fn plain(common_dir: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn plain(common_dir: &Path, shared: Shared) -> Result<Self, StoreError> {
         let folder = locks_dir(common_dir);
-        fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
-        Self::within(&folder)
+        shared.make(&folder)?;
+        Self::within(&folder, shared)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -201,8 +202,7 @@ impl OwnerFile {
     pub(crate) fn create(refs: &FilesRefs, content: &[u8]) -> Result<Self, StoreError> {
         let folder = locks_dir(refs.common_dir());
         refs.make_dirs(&folder)?;
-        let mut owner_file = Self::within(&folder)?;
-        refs.adjust_mode(&owner_file.path)?;
+        let mut owner_file = Self::within(&folder, refs.shared())?;
         owner_file.file.write_all(content).map_err(io_error("write", &owner_file.path))?;
         Ok(owner_file)
     }
@@ -215,7 +215,7 @@ impl OwnerFile {
         refs.unsynced.sync_with(&self.file).map_err(io_error("sync", &self.path))
     }
 
-    fn within(folder: &Path) -> Result<Self, StoreError> {
+    fn within(folder: &Path, shared: Shared) -> Result<Self, StoreError> {
         loop {
             let path = folder.join(uuid::Uuid::new_v4().to_string());
             let file = OpenOptions::new()
@@ -230,6 +230,7 @@ impl OwnerFile {
                 Err((_, error)) => return Err(io_error("lock", &path)(error.into())),
             };
             let owner_file = Self { path, file, stays: false };
+            shared.give(&owner_file.path);
             // Between the file's creation and its `flock` a sweep may have taken it for a dead owner's, and
             // removed it.
             let links = owner_file.file.metadata().map_err(io_error("read", &owner_file.path))?.nlink();

@@ -205,7 +205,7 @@ impl Remote {
         forget: bool,
         patience: Option<Duration>,
     ) -> Result<(), StoreError> {
-        let asked = SingleFlight::join(&self.git.common_dir, &self.name);
+        let asked = SingleFlight::join(&self.git.common_dir, &self.name, self.git.git.shared);
         let (begun, mut pauses) = (Instant::now(), PAUSES.into_iter());
         loop {
             let fetch = || self.fetch(specs, Some(heads), forget, patience);

@@ -7,6 +7,7 @@
 //! has succeeded. A process that has waited too long fetches without the lock: Git's own locks still hold.
 //! Calling sequence: [`SingleFlight::join`], then [`SingleFlight::wait`], as often as needed. Implements K30.
 
+use crate::store::disk::Shared;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -76,11 +77,12 @@ pub(crate) struct Lead {
 
 impl<'a> SingleFlight<'a> {
     /// Notes what the file says now, before the wait for news begins.
-    pub(crate) fn join(common_dir: &Path, remote: &'a str) -> Self {
+    pub(crate) fn join(common_dir: &Path, remote: &'a str, shared: Shared) -> Self {
         let folder = common_dir.join("aynig");
-        let _ = std::fs::create_dir_all(&folder);
+        let _ = shared.make(&folder);
         let path = folder.join("fetching");
         let seen = open(&path).and_then(|file| Ledger::read_unlocked(&file));
+        shared.give(&path);
         Self { path, remote, seen }
     }
 
@@ -155,7 +157,7 @@ mod tests {
 
     /// Returns the lock, for a process that is not answered.
     fn lead(dir: &Path, remote: &str) -> Lead {
-        match SingleFlight::join(dir, remote).wait(&|| false) {
+        match SingleFlight::join(dir, remote, Shared::Umask).wait(&|| false) {
             Flight::Leads(lead) => lead,
             Flight::Answered => panic!("answered"),
             Flight::Alone => panic!("alone"),
@@ -169,7 +171,7 @@ mod tests {
     #[test]
     fn a_process_that_asked_before_a_fetch_began_is_answered_by_it() {
         let dir = tempfile::tempdir().unwrap();
-        let before = ["origin", "other"].map(|remote| SingleFlight::join(dir.path(), remote));
+        let before = ["origin", "other"].map(|remote| SingleFlight::join(dir.path(), remote, Shared::Umask));
         let mut first = lead(dir.path(), "origin");
         let [origin, other] = &before;
         std::thread::scope(|scope| {
@@ -180,14 +182,17 @@ mod tests {
             assert!(waits.join().unwrap());
         });
         assert!(!is_answered(other), "another remote");
-        assert!(!is_answered(&SingleFlight::join(dir.path(), "origin")), "it began before this was asked");
+        assert!(
+            !is_answered(&SingleFlight::join(dir.path(), "origin", Shared::Umask)),
+            "it began before this was asked"
+        );
     }
 
     #[test]
     fn a_process_that_is_answered_waits_for_no_lock() {
         let dir = tempfile::tempdir().unwrap();
         let mut first = lead(dir.path(), "origin");
-        let asked = SingleFlight::join(dir.path(), "origin");
+        let asked = SingleFlight::join(dir.path(), "origin", Shared::Umask);
         first.begin();
         first.done();
         // The next one begins, and holds the lock.
@@ -199,14 +204,14 @@ mod tests {
     fn a_fetch_that_failed_or_had_begun_answers_no_process() {
         let dir = tempfile::tempdir().unwrap();
         let mut failing = lead(dir.path(), "origin");
-        let asked = SingleFlight::join(dir.path(), "origin");
+        let asked = SingleFlight::join(dir.path(), "origin", Shared::Umask);
         failing.begin();
         drop(failing);
         assert!(!is_answered(&asked));
         // Asked while a fetch went on, which may have read the remote's refs before.
         let mut begun = lead(dir.path(), "origin");
         begun.begin();
-        let asked = SingleFlight::join(dir.path(), "origin");
+        let asked = SingleFlight::join(dir.path(), "origin", Shared::Umask);
         begun.done();
         drop(begun);
         assert!(!is_answered(&asked));
@@ -221,7 +226,7 @@ mod tests {
         first.begin();
         first.done();
         drop(first);
-        assert!(!is_answered(&SingleFlight::join(dir.path(), "origin")));
+        assert!(!is_answered(&SingleFlight::join(dir.path(), "origin", Shared::Umask)));
         let said = std::fs::read_to_string(dir.path().join("aynig/fetching")).unwrap();
         assert!(said.ends_with(" origin\n"), "{said}");
     }

@@ -6,7 +6,7 @@
 
 use super::Slot;
 use crate::protocol::id::ObjectId;
-use crate::store::refs::files::Shared;
+use crate::store::disk::Shared;
 use crate::store::repository::Repository;
 use crate::store::{StoreError, io_error, is_plain, read_plain, write_aside};
 use std::ffi::OsStr;
@@ -25,6 +25,10 @@ impl Slot {
     /// Makes the slot's registration, and the `.git` file that leads to it, exactly what they must be,
     /// whatever a command did to them.
     pub(super) fn register(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
+        // The folder of all slots is the group's where it is in the Git directory; a slot is its account's own.
+        if let Some(all) = self.dir.parent().filter(|all| all.starts_with(repo.aynig_dir())) {
+            repo.make(all)?;
+        }
         std::fs::create_dir_all(&self.dir).map_err(io_error("create", &self.dir))?;
         self.clean_admin(repo, commit)?;
         let link = self.dir.join(".git");
@@ -33,7 +37,7 @@ impl Slot {
             if link.symlink_metadata().is_ok_and(|m| m.is_dir()) {
                 crate::store::remove_tree(&link).map_err(io_error("remove", &link))?;
             }
-            write_aside(&link, &content)?;
+            write_aside(&link, &content, Shared::Umask)?;
         }
         Ok(())
     }
@@ -84,8 +88,7 @@ impl Slot {
             repo.share(&path);
         }
         let parent = repo.common_dir.join("worktrees");
-        make(&parent)?;
-        repo.share(&parent);
+        repo.make(&parent)?;
         self.share_admin(repo, aside);
         std::fs::rename(aside, &self.admin).map_err(io_error("create", &self.admin))
     }
@@ -121,7 +124,7 @@ impl Slot {
         for (name, content) in self.files(repo) {
             let path = self.admin.join(name);
             if name != "HEAD" && !is_content(&path, &content) {
-                write_aside(&path, &content)?;
+                repo.write(&path, &content)?;
             }
         }
         self.share_admin(repo, &self.admin);
@@ -151,7 +154,7 @@ impl Slot {
             let path = self.admin.join(name);
             if name != "HEAD" && !name.contains('/') && !is_content(&path, &content) {
                 crate::store::remove_tree(&path).map_err(io_error("remove", &path))?;
-                write_aside(&path, &content)?;
+                repo.write(&path, &content)?;
             }
         }
         let Ok(entries) = std::fs::read_dir(&self.admin) else { return Ok(()) };
@@ -172,7 +175,7 @@ impl Slot {
                 files.push(("HEAD", format!("{commit}\n").into_bytes()));
             }
             for (_, content) in files.iter().filter(|(name, _)| entry.file_name() == *name) {
-                write_aside(&entry.path(), content)?;
+                repo.write(&entry.path(), content)?;
             }
         }
         read
@@ -186,8 +189,7 @@ impl Slot {
         let content = format!("{commit}\n");
         let path = self.admin.join("HEAD");
         if !is_content(&path, content.as_bytes()) {
-            write_aside(&path, content.as_bytes())?;
-            repo.share(&path);
+            repo.write(&path, content.as_bytes())?;
         }
         Ok(())
     }

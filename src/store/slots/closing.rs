@@ -29,7 +29,7 @@ impl Closed {
         let aynig = repo.aynig_dir();
         let path = aynig.join(NAME);
         loop {
-            std::fs::create_dir_all(&aynig).map_err(io_error("create", &aynig))?;
+            repo.make(&aynig)?;
             repo.share_folders();
             let file = match open_lock(&path) {
                 // The process that had closed the pool has removed the folder meanwhile.

@@ -27,7 +27,7 @@ pub(crate) mod turns;
 mod view;
 
 use crate::protocol::id::ObjectId;
-use crate::store::refs::files::Shared;
+use crate::store::disk::Shared;
 use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, io_error};
 use crate::supervisor::beneath::{Kind, Root};
@@ -213,7 +213,7 @@ impl<'r> Pool<'r> {
     /// Returns the pool of at most `size` slots whose worktrees are below `root`.
     pub(crate) fn new(repo: &'r Repository, root: PathBuf, size: usize) -> Result<Self, StoreError> {
         let notes = repo.aynig_dir().join("slots");
-        std::fs::create_dir_all(&notes).map_err(io_error("create", &notes))?;
+        repo.make(&notes)?;
         repo.share_folders();
         Ok(Self { repo, root, notes, size: size.max(1) })
     }
@@ -503,9 +503,7 @@ impl Slot {
         let path = self.record_path();
         let json =
             serde_json::to_vec(&self.record).map_err(|error| io_error("write", &path)(error.into()))?;
-        crate::store::write_aside(&path, &json)?;
-        self.shared.give(&path);
-        Ok(())
+        crate::store::write_aside(&path, &json, self.shared)
     }
 
     /// Removes the slot's worktree, registration and notes. The lock file stays, and so does the record of a

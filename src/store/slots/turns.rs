@@ -54,7 +54,7 @@ impl Pool<'_> {
     pub(crate) fn wait_in_line(&self) -> Result<Ticket, StoreError> {
         static NTH: AtomicU32 = AtomicU32::new(0);
         let folder = self.tickets();
-        std::fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
+        self.repo.make(&folder)?;
         let now = SystemTime::now();
         let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
         let unique = format!("{}-{}", nix::unistd::getpid(), NTH.fetch_add(1, Ordering::Relaxed));
@@ -66,7 +66,6 @@ impl Pool<'_> {
         let file = options.open(&aside).map_err(io_error("open", &aside))?;
         let file = Flock::lock(file, FlockArg::LockExclusiveNonblock)
             .map_err(|(_, errno)| io_error("lock", &aside)(errno.into()))?;
-        self.repo.share(&folder);
         self.repo.share(&aside);
         std::fs::rename(&aside, &path).map_err(io_error("write", &path))?;
         Ok(Ticket { path, file, touched: now.into() })

@@ -2,7 +2,7 @@
 
 use crate::support::life::{BIN, Life, done, eventually};
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const OTHER: u32 = 54321;
 const GROUP: u32 = 54322;
@@ -13,6 +13,87 @@ fn all(folder: &Path, each: &mut dyn FnMut(&Path)) {
         let path = entry.path();
         if path.symlink_metadata().unwrap().is_dir() { all(&path, each) } else { each(&path) }
     }
+}
+
+/// Returns what below a Git directory lacks the bits of its group, but for what is private.
+fn closed(git: &Path, private: &[PathBuf]) -> Vec<String> {
+    let mut closed = Vec::new();
+    all(git, &mut |path| {
+        let meta = path.symlink_metadata().unwrap();
+        let mode = meta.permissions().mode();
+        let wanted = match (meta.is_dir(), mode & 0o200 == 0) {
+            (true, false) => 0o2070,
+            (true, true) => 0o050,
+            (false, true) => 0o040,
+            (false, false) => 0o060,
+        };
+        if mode & wanted != wanted && !private.iter().any(|p| path.starts_with(p) && path != *p) {
+            closed.push(format!("{mode:o} {}", path.strip_prefix(git).unwrap().display()));
+        }
+    });
+    closed
+}
+
+/// K14, K42: the same whichever verb is the first in a repository that was just made.
+#[test]
+fn whatever_verb_is_the_first_what_it_makes_is_the_groups() {
+    let verbs: [&[&str]; 20] = [
+        &["set-state", "build", "-b", "new"],
+        &["hooks", "install"],
+        &["tick", "main"],
+        &["tick", "work"],
+        &["run"],
+        &["send", "work", "-m", "hello"],
+        &["pause"],
+        &["cancel", "work"],
+        &["retry", "work"],
+        &["inbox", "work"],
+        &["land", "work", "--onto", "main"],
+        &["fan", "work", "-n", "2"],
+        &["trust"],
+        &["gc"],
+        &["install", ".", "HEAD", "examples/none"],
+        &["flow", "new", "x"],
+        &["govern", "start"],
+        &["set-state", "build", "-b", "new", "--remote", "origin"],
+        &["tick", "--remote", "origin", "work"],
+        &["doctor", "--network"],
+    ];
+    let mut made = 0;
+    for verb in verbs {
+        for shape in [&[][..], &["--bare"]] {
+            let life = Life::new(&[("build", "echo 'SET_STATE {\"state\":\"done\"}'")]);
+            let home = life.repo.home();
+            life.event("work", "build", "");
+            let at = home.to_str().unwrap();
+            life.git(&["-C", at, "init", "-q", "--bare", "origin.git"]);
+            life.git(&["push", "-q", home.join("origin.git").to_str().unwrap(), "main", "work"]);
+            let dir = home.join("ours");
+            let init = ["-C", at, "init", "-q", "--shared=group", "-b", "main"];
+            life.git(&[&init, shape, &["ours"]].concat());
+            let here = dir.to_str().unwrap();
+            life.git(&["-C", here, "fetch", "-q", "../origin.git", "main", "work:work"]);
+            life.git(&["-C", here, "remote", "add", "origin", "../origin.git"]);
+            match shape {
+                [] => life.git(&["-C", here, "reset", "-q", "--hard", "FETCH_HEAD"]),
+                _ => life.git(&["-C", here, "update-ref", "refs/heads/main", "FETCH_HEAD"]),
+            };
+            life.config(&format!("aynig.{here}.commandsFrom"), "branch");
+            let said = done(life.repo.command(BIN).current_dir(&dir).args(verb).output().unwrap());
+            let git = if shape.is_empty() { dir.join(".git") } else { dir.clone() };
+            let private = ["aynig/runs", "aynig/logs", "aynig/worktrees"].map(|name| git.join(name));
+            if git.join("aynig").exists() {
+                let closed = closed(&git.join("aynig"), &private);
+                assert_eq!(closed, Vec::<String>::new(), "{verb:?} {said:?}");
+            }
+            made += usize::from(git.join("aynig/locks").exists() || git.join("aynig/runs").exists());
+            for hook in ["post-commit", "post-receive"].map(|name| git.join("hooks").join(name)) {
+                let mode = hook.metadata().map_or(0o775, |meta| meta.permissions().mode());
+                assert_eq!(mode & 0o775, 0o775, "{}", hook.display());
+            }
+        }
+    }
+    assert!(made > 12, "{made}");
 }
 
 /// K14, K42: Git's own rule for every file and folder that is made below the Git directory, but for what is private.
@@ -44,21 +125,7 @@ fn another_account_of_the_group_adds_worktrees_and_ticks() {
     life.tick(&["--jobs", "1", "work"]).expect(0);
     let git = life.repo.git_dir();
     let private = [git.join("aynig/runs"), git.join("aynig/logs")];
-    let mut closed = Vec::new();
-    all(&git, &mut |path| {
-        let meta = path.symlink_metadata().unwrap();
-        let mode = meta.permissions().mode();
-        let wanted = match (meta.is_dir(), mode & 0o200 == 0) {
-            (true, false) => 0o2070,
-            (true, true) => 0o050,
-            (false, true) => 0o040,
-            (false, false) => 0o060,
-        };
-        if mode & wanted != wanted && !private.iter().any(|p| path.starts_with(p) && path != *p) {
-            closed.push(format!("{mode:o} {}", path.strip_prefix(&git).unwrap().display()));
-        }
-    });
-    assert_eq!(closed, Vec::<String>::new());
+    assert_eq!(closed(&git, &private), Vec::<String>::new());
     let runs = std::fs::read_dir(&private[0]).unwrap().flatten();
     assert!(runs.into_iter().all(|run| run.metadata().unwrap().permissions().mode() & 0o077 == 0));
     let as_other = |program: &str, args: &[&str]| {

@@ -1,17 +1,6 @@
-//! Tests of file modes and of syncing.
+//! Tests of syncing.
 
 use super::*;
-
-#[test]
-fn modes_are_those_git_would_give() {
-    assert_eq!(Shared::from_config(Some(b"group")).mode(0o644, false), 0o664);
-    assert_eq!(Shared::from_config(Some(b"group")).mode(0o444, false), 0o444);
-    assert_eq!(Shared::from_config(Some(b"group")).mode(0o700, true), 0o2770);
-    assert_eq!(Shared::from_config(Some(b"all")).mode(0o640, false), 0o664);
-    assert_eq!(Shared::from_config(Some(b"0600")).mode(0o644, false), 0o600);
-    assert_eq!(Shared::from_config(Some(b"0640")).mode(0o755, true), 0o2750);
-    assert_eq!(Shared::from_config(None).mode(0o644, false), 0o644);
-}
 
 /// K42: a folder that `git pack-refs` removed needs no syncing; one that can't be synced is an error.
 #[test]
