@@ -159,16 +159,16 @@ mod tests {
             ["#!/bin/sh\necho me\n", "#!/bin/bash", "#!/bin/sh\r\nx\r\n", "#!/usr/bin/env bash\n\nexec x"]
         {
             std::fs::write(&path, before).unwrap();
-            assert_eq!(insert(&path, SCRIPT).unwrap(), Edit::Written);
+            assert_eq!(insert(&path, SCRIPT, Shared::Umask).unwrap(), Edit::Written);
             assert!(has(&std::fs::read(&path).unwrap()));
-            assert_eq!(insert(&path, SCRIPT).unwrap(), Edit::Nothing);
-            remove(&path).unwrap();
+            assert_eq!(insert(&path, SCRIPT, Shared::Umask).unwrap(), Edit::Nothing);
+            remove(&path, Shared::Umask).unwrap();
             assert_eq!(std::fs::read(&path).unwrap(), before.as_bytes(), "{before:?}");
         }
         std::fs::remove_file(&path).unwrap();
-        insert(&path, SCRIPT).unwrap();
+        insert(&path, SCRIPT, Shared::Umask).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), SCRIPT);
-        assert_eq!(remove(&path).unwrap(), Edit::Removed);
+        assert_eq!(remove(&path, Shared::Umask).unwrap(), Edit::Removed);
         assert!(!path.exists());
     }
 
