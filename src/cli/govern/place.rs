@@ -37,7 +37,8 @@ pub(crate) fn change_or_begin(
     acted(global, place, may_begin, act).map_err(|failed| place.there(failed))
 }
 
-fn acted(
+/// Does what [`change_or_begin`] does; the hints of a failure name no place.
+pub(crate) fn acted(
     global: &Global,
     place: &Where,
     may_begin: bool,

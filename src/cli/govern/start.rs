@@ -3,8 +3,8 @@
 use super::super::fail::Failure;
 use super::super::output;
 use super::super::session::Global;
-use super::args::Start;
-use super::place::change_or_begin;
+use super::args::{Start, Where};
+use super::place::{acted, change_or_begin};
 use crate::app::govern::GovernError;
 use crate::app::govern::begin::{begin, begin_on_branch};
 
@@ -22,6 +22,10 @@ pub(crate) fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
         output::line("Wrote .aynig/command/turn/ for them");
     }
     prepared.map_err(|error| place.there(error.into()))?;
-    let adopts = branch.is_another_tools(&global.open()?)?;
-    change_or_begin(global, place, true, |root, config| begin_on_branch(root, config, role, adopts))
+    let ground = branch.ground(&global.open()?)?;
+    let adopts = ground.is_another_tools;
+    // A run that is in the way of a branch yet to be made is HEAD's.
+    let holder = Where { branch: place.branch.clone().filter(|_| !ground.is_new), ..place.clone() };
+    let begun = acted(global, place, true, |root, config| begin_on_branch(root, config, role, adopts));
+    begun.map_err(|failed| holder.there(failed))
 }

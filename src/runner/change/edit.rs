@@ -45,19 +45,23 @@ impl Runner<'_> {
         may_create: bool,
         report: &mut Report,
     ) -> Result<(Tip, bool, Slot), ChangeError> {
-        let found = self.fresh_tip(branch)?;
-        let created = found.is_none();
-        let tip = match found {
-            Some(tip) => tip,
-            None if may_create && self.settings.remote.is_none() => self.head_of(branch)?,
-            None => return Err(ChangeError::NoBranch(branch.clone())),
-        };
+        let (tip, created) = self.beginning(branch, may_create)?;
         refuse_leased(branch, &tip)?;
         let Some(mut slot) = self.take_slot(branch, &tip, report)? else {
             return Err(ChangeError::Slot("all are in use".to_owned()));
         };
         slot.fill(self.repo, tip.id(), tip.commit.tree)?;
         Ok((tip, created, slot))
+    }
+
+    /// Returns the commit that a change of this branch begins at, and whether the branch is yet to be made: at
+    /// HEAD, if `may_create`.
+    pub fn beginning(&self, branch: &RefName, may_create: bool) -> Result<(Tip, bool), ChangeError> {
+        match self.fresh_tip(branch)? {
+            Some(tip) => Ok((tip, false)),
+            None if may_create && self.settings.remote.is_none() => Ok((self.head_of(branch)?, true)),
+            None => Err(ChangeError::NoBranch(branch.clone())),
+        }
     }
 
     /// Makes what was left in the slot the branch's head.

@@ -141,6 +141,27 @@ fn a_run_of_another_tool_is_taken_up() {
     assert_eq!((life.state("work").as_str(), &state(&life)["run_id"]), ("turn/dev", &run));
 }
 
+/// G8, G15: so it is on a branch that is made at HEAD, where HEAD says no state; where it does, the hint leads
+/// to the run that is in the way.
+#[test]
+fn a_new_branch_takes_up_what_another_tool_left_at_head() {
+    let life = short();
+    let root = life.path("");
+    govern(&life, &["start", "--root", root.to_str().unwrap()]).expect(0);
+    life.git(&["add", "-A", "-f", ".agentxchain"]);
+    life.git(&["commit", "-qm", "a run"]);
+    let head = life.rev("main");
+    let said = govern(&life, &["start", "-b", "work"]).expect(0);
+    let run = state(&life)["run_id"].as_str().unwrap().to_owned();
+    assert!(said.stdout.contains(&format!("run {run} taken up")), "{said:?}");
+    assert_eq!((life.state("work").as_str(), life.rev("main")), ("turn/dev", head));
+    life.git(&["checkout", "-q", "work"]);
+    let said = govern(&life, &["start", "-b", "other"]).expect(2);
+    assert!(said.stderr.contains("hint: git aynig govern status\n"), "{said:?}");
+    assert!(!life.repo.try_git(&["rev-parse", "-q", "--verify", "other"]).status.success());
+    assert!(govern(&life, &["status"]).expect(0).stdout.contains(&run));
+}
+
 /// G8: what comes next is said of the branch as it is, and before there is a run.
 #[test]
 fn status_says_what_goes_on_from_here() {
