@@ -6,7 +6,7 @@
 
 use crate::protocol::flow::slug_of;
 use crate::protocol::obstacle::Obstacle;
-use crate::protocol::text::{branch_word, escape, move_ref_away, shell_word};
+use crate::protocol::text::{branch_word, escape, shell_word};
 use crate::runner::RunnerError;
 use crate::runner::home::Home;
 use crate::runner::report::{Report, is_full};
@@ -16,6 +16,19 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::LazyLock;
+
+/// Where this process says that refs are to be moved. Whoever puts refs in the way could put one there too if the
+/// name could be guessed, and whatever was moved before stays.
+static MOVED: LazyLock<String> =
+    LazyLock::new(|| format!("refs/moved-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]));
+
+/// Returns the command that moves a ref out of the way, which keeps what the ref holds.
+pub(super) fn move_ref_away(name: &RefName) -> String {
+    let rest = name.as_bytes().strip_prefix(b"refs/").unwrap_or(name.as_bytes());
+    let (word, to) = (shell_word(name.as_bytes()), shell_word(&[MOVED.as_bytes(), b"/", rest].concat()));
+    format!("git update-ref {to} {word} '' && git update-ref --no-deref -d {word}")
+}
 
 /// A branch, in the forms that people are shown and that commands take.
 pub struct Addressed {
@@ -250,7 +263,7 @@ pub fn of_store(error: &StoreError, branch: Option<&RefName>) -> Vec<String> {
                 let word = shell_word(other.short());
                 return vec![format!("another name, or first: git branch -m {end}{word} <new name>")];
             }
-            vec![move_ref_away(other.as_bytes())]
+            vec![move_ref_away(other)]
         }
         StoreError::Io { path, source, .. } => of_system(source, Some(path)),
         StoreError::Remote { failure: RemoteFailure::Other | RemoteFailure::Busy, message, .. }

@@ -3,7 +3,7 @@
 use super::fail::Failure;
 use super::hints;
 use crate::app::doctor::Remedy;
-use crate::protocol::text::{branch_word, escape, move_ref_away, shell_word};
+use crate::protocol::text::{branch_word, escape, shell_word};
 use crate::runner::checkup::Mend;
 use crate::store::RefName;
 use std::path::Path;
@@ -65,7 +65,7 @@ pub fn command(mend: &Mend) -> String {
         Mend::MoveSlotAside { note, dir } => hints::move_slot_aside(note, dir),
         Mend::MoveAside(file) => hints::move_aside(file),
         Mend::RemoveSymbolicRef(name) => hints::remove_symbolic_ref(name),
-        Mend::MoveRefAway(name) => move_ref_away(name.as_bytes()),
+        Mend::MoveRefAway(name) => hints::move_ref_away(name),
         Mend::ShowTrailers => "git config --show-origin --get-regexp '^(trailer|core\\.comment)'".to_owned(),
         Mend::ShowSigning => "git config --get-regexp '^(gpg|user)\\.'".to_owned(),
         Mend::ShowWrapper => hints::show_wrapper(),

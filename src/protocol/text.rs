@@ -83,15 +83,6 @@ pub fn branch_word(short: &[u8]) -> String {
     }
 }
 
-/// Returns the command that moves a ref out of the way, to `refs/moved/`, which keeps what the ref holds. No two
-/// refs that are moved are in each other's way there, and none takes another's place.
-pub fn move_ref_away(name: &[u8]) -> String {
-    let rest = name.strip_prefix(b"refs/").unwrap_or(name);
-    let flat: Vec<u8> = rest.iter().map(|byte| if *byte == b'/' { b'-' } else { *byte }).collect();
-    let (word, to) = (shell_word(name), shell_word(&[b"refs/moved/", &flat[..]].concat()));
-    format!("git update-ref {to} {word} '' && git update-ref --no-deref -d {word}")
-}
-
 /// Returns the command that asks for a stalled branch again, of this remote or, for `None` and `.`, of this
 /// repository.
 pub fn retry_call(branch: &[u8], remote: Option<&str>) -> String {

@@ -11,10 +11,18 @@ fn life() -> Life {
     life
 }
 
-/// Where a hint moves a ref.
-fn moved(name: &str) -> String {
-    format!("refs/moved/{}", name.strip_prefix("refs/").unwrap().replace('/', "-"))
+/// What refs hold that a hint has moved, given a repository's refs: `git for-each-ref` with ids and names.
+fn moved(refs: &str, name: &str) -> Vec<String> {
+    let rest = name.strip_prefix("refs/").unwrap();
+    let of = |line: &str| {
+        let (id, place) = line.split_once(' ').unwrap();
+        let (_, to) = place.strip_prefix("refs/moved-")?.split_once('/')?;
+        (to == rest).then(|| id.to_owned())
+    };
+    refs.lines().filter_map(of).collect()
 }
+
+const REFS: [&str; 2] = ["for-each-ref", "--format=%(objectname) %(refname)"];
 
 /// The commands of all hints, as a person pastes them.
 fn paste(life: &Life, said: &str) {
@@ -43,8 +51,15 @@ fn s34_a_ref_in_the_way_is_told_once_and_nothing_is_claimed() {
         let found = life.run(&["doctor"]);
         assert!(found.stdout.contains(&error), "{found:?}");
         paste(&life, &said.stderr);
-        let moved = moved(name);
-        assert_eq!((life.try_rev(name), life.rev(&moved)), (None, main));
+        assert_eq!((life.try_rev(name), moved(&life.git(&REFS), name)), (None, vec![main.clone()]));
+        // It comes again, and refs stand where others might be moved to.
+        for other in ["refs/moved", "refs/moved-aynig", name] {
+            life.git(&["update-ref", other, &main]);
+        }
+        paste(&life, &life.tick(&["two"]).expect(128).stderr);
+        life.git(&["update-ref", name, &main]);
+        paste(&life, &life.run(&["doctor"]).stdout);
+        assert_eq!((life.try_rev(name), moved(&life.git(&REFS), name)), (None, vec![main; 3]));
         // Another one comes, which the first is not in the way of.
         if name == "refs/aynig" {
             life.git(&["update-ref", "refs/aynig/attempts", "HEAD"]);
@@ -153,7 +168,7 @@ fn s34_a_ref_in_the_way_of_what_a_remote_says_is_told_with_what_mends_it() {
         let hint = said.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).expect("a hint");
         let mut command = net.life.repo.command("sh");
         assert!(command.current_dir(&a.dir).args(["-c", hint]).status().unwrap().success(), "{hint}");
-        assert_eq!(a.git(&["rev-parse", &moved(name)]), main);
+        assert_eq!(moved(&a.git(&REFS), name), [main]);
         a.tick(&["work"]).expect(0);
         assert_eq!(net.states("work"), ["done", "working", "build"]);
         assert!(!a.run(&["doctor"]).stdout.contains("in the way"));
