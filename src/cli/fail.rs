@@ -141,9 +141,7 @@ fn mended(error: &AppError) -> Vec<String> {
         }
         AppError::Open(OpenError::NotFound { .. }) => Some("cd into a repository, or git init".to_owned()),
         AppError::Open(OpenError::Store(_)) => None,
-        AppError::BadValue { key, .. } => {
-            Some(format!("git config --show-scope --show-origin --get-all aynig.{key}"))
-        }
+        AppError::BadValue { key, .. } => Some(format!("git {}", hints::show_key(&format!("aynig.{key}")))),
         AppError::Misuse(Misuse::Detached { naming }) => Some(format!("git aynig {naming}")),
         AppError::NotTrusted { place, current, is_writable: false } => {
             // The source is the current branch by its name, so that what is pushed to another branch brings

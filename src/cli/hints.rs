@@ -224,7 +224,7 @@ pub fn of(error: &RunnerError, branch: Option<&RefName>) -> Vec<String> {
         RunnerError::Supervisor(inner) => {
             inner.system_error().map_or_else(Vec::new, |source| of_system(source, None))
         }
-        RunnerError::NoWrapper { .. } => vec![show_wrapper()],
+        RunnerError::NoWrapper { .. } => vec![format!("git {}", show_key("aynig.exec"))],
         RunnerError::SlotNote { note, dir, .. } => vec![move_slot_aside(note, dir)],
         RunnerError::Signing { .. } => vec!["git config --get-regexp '^(gpg|user)\\.'".to_owned()],
         RunnerError::Closed { .. } | RunnerError::Unknown { .. } | RunnerError::Message { .. } => Vec::new(),
@@ -384,9 +384,15 @@ pub fn move_slot_aside(note: &Path, dir: &Path) -> String {
     }
 }
 
-/// Returns the command that shows where `aynig.exec`, the program that starts commands, is configured.
-pub fn show_wrapper() -> String {
-    "git config --show-origin --get-all aynig.exec".to_owned()
+/// Returns the arguments of `git` that show where a key is configured. One of ours may be set for one repository too,
+/// as `aynig.<git dir>.<key>`.
+pub fn show_key(key: &str) -> String {
+    match key.strip_prefix("aynig.").filter(|name| name.bytes().all(|b| b.is_ascii_alphanumeric())) {
+        Some(name) => {
+            format!("config --show-origin --get-regexp '^aynig\\.(.*\\.)?{}$'", name.to_ascii_lowercase())
+        }
+        None => format!("config --show-origin --get-all {}", shell_word(key.as_bytes())),
+    }
 }
 
 /// True for a path that belongs to another account.

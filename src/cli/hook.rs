@@ -11,7 +11,7 @@ use super::{hints, output, reader, render, status};
 use crate::app::hook::{Hearer, Notice, Push, here, pushed};
 use crate::app::is_switched_off;
 use crate::app::mend::logs_away;
-use crate::protocol::text::{escape, shell_word};
+use crate::protocol::text::escape;
 use crate::runner::logs;
 use crate::store::RefName;
 use crate::store::hooks::HookEvent;
@@ -88,9 +88,9 @@ fn text(notice: &Notice) -> String {
         }
         Notice::Unsure(unsure, place) => {
             format!(
-                "{unsure}, nothing runs{on}: git -C {} config --show-origin --get-all {}",
+                "{unsure}, nothing runs{on}: git -C {} {}",
                 hints::place(place),
-                shell_word(unsure.key().as_bytes())
+                hints::show_key(unsure.key())
             )
         }
         Notice::HopLimit(branch, max) => {

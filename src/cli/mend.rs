@@ -68,7 +68,7 @@ pub fn command(mend: &Mend) -> String {
         Mend::MoveRefAway(name) => hints::move_ref_away(name),
         Mend::ShowTrailers => "git config --show-origin --get-regexp '^(trailer|core\\.comment)'".to_owned(),
         Mend::ShowSigning => "git config --get-regexp '^(gpg|user)\\.'".to_owned(),
-        Mend::ShowWrapper => hints::show_wrapper(),
+        Mend::ShowWrapper => format!("git {}", hints::show_key("aynig.exec")),
         Mend::SyncPushes(place) => format!("git -C {} config core.fsync committed", quoted(place)),
         Mend::Fsck => "git fsck --full".to_owned(),
         Mend::AddRemote(remote) => {
@@ -105,7 +105,7 @@ pub fn remedy(remedy: &Remedy) -> String {
             };
             format!("git config --local --unset-all {word}; {instead}")
         }
-        Remedy::ShowKey(key) => format!("git config --show-origin --get-all {}", shell_word(key.as_bytes())),
+        Remedy::ShowKey(key) => format!("git {}", hints::show_key(key)),
         Remedy::NameRemote => "git config aynig.remote <name>".to_owned(),
         Remedy::Repository(error) => or_else(error, "cd into a repository, or git init"),
         Remedy::Configuration(error) => or_else(error, "git config --list --show-origin"),

@@ -73,17 +73,22 @@ impl Runner<'_> {
             Entry::Unusable(why) => Some(why.clone()),
             Entry::BadName(_) => None,
         };
-        let usable = |path: &str, entry: &Entry| match entry {
+        let is_well = |path: &str, entry: &Entry| match entry {
             Entry::Usable(_) => unfit(path, entry).is_none(),
             Entry::Unusable(_) | Entry::BadName(_) => false,
         };
-        let list = commands.iter().filter(|(path, entry)| usable(path, entry));
+        let list = commands.iter().filter(|(path, entry)| is_well(path, entry));
         let list: Vec<String> = list.map(|(path, _)| escape(path.as_bytes())).collect();
-        found.push(match list.is_empty() {
-            true => Finding::new(Warning, "commands", format!("{from} has none: nothing would ever run"))
-                .mend(Mend::Init),
-            false => Finding::new(Fine, "commands", format!("{} in {from}", list.join(", "))),
-        });
+        let starts = |path: &str, entry: &Entry| match entry {
+            Entry::Usable(_) => unfit(path, entry).is_none_or(|why| !why.is_certain()),
+            Entry::Unusable(_) | Entry::BadName(_) => false,
+        };
+        if !list.is_empty() {
+            found.push(Finding::new(Fine, "commands", format!("{} in {from}", list.join(", "))));
+        } else if !commands.iter().any(|(path, entry)| starts(path, entry)) {
+            let text = format!("{from} has none: nothing would ever run");
+            found.push(Finding::new(Warning, "commands", text).mend(Mend::Init));
+        }
         for (path, entry) in commands {
             let file = format!("{FOLDER}/{path}");
             let shown = escape(path.as_bytes());

@@ -169,7 +169,7 @@ fn what_the_key_of_hooks_says_is_reported() {
     rig.git(&["config", "aynig.hooks", "bogus"]);
     let findings = rig.doctor(1);
     let bad = found(&findings, "error", "configuration", "bad value 'bogus' for 'aynig.hooks'");
-    assert!(bad["hint"].as_str().unwrap().ends_with("--get-all aynig.hooks"), "{bad}");
+    assert!(bad["hint"].as_str().unwrap().ends_with("--get-regexp '^aynig\\.(.*\\.)?hooks$'"), "{bad}");
     rig.git(&["config", "aynig.hooks", "off"]);
     let off =
         |findings: &[Value]| findings.iter().any(|f| f["text"].as_str().unwrap().contains("aynig.hooks"));
@@ -630,6 +630,21 @@ fn a_command_that_can_not_be_started_is_a_warning_with_its_mend() {
     }
     let list = found(&findings, "ok", "commands", "in refs/heads/main");
     assert_eq!(list["text"], "command/fail, command/ok, command/wait in refs/heads/main");
+    // Where what is doubtful is all that there is, it is not said that nothing would run.
+    let doubtful = Rig::new();
+    let gone = [".aynig/command/fail", ".aynig/command/ok", ".aynig/command/wait"];
+    doubtful.git(&["switch", "-q", "main"]);
+    doubtful.git(&[&["rm", "-q"][..], &gone].concat());
+    doubtful.git(&["commit", "-qm", "none"]);
+    let none = |found: &[Value]| found.iter().any(|f| f["text"].as_str().unwrap().contains("has none"));
+    assert!(none(&doubtful.doctor(0)));
+    doubtful.world.commit_files(
+        &doubtful.dir,
+        "main",
+        &[(".aynig/command/maybe", "#!/bin/sh -e\r\n")],
+        "one",
+    );
+    assert!(!none(&doubtful.doctor(0)));
     // A branch that asks for one would not get far.
     rig.set("work", "bare");
     found(&rig.doctor(1), "error", "branches", "work: .aynig/command/bare: its first line does not begin");
@@ -649,7 +664,7 @@ fn a_program_of_aynig_exec_that_is_not_here_is_an_error() {
         let text = format!("cannot start '{name}', which 'aynig.exec' names");
         let findings = rig.doctor(1);
         let finding = found(&findings, "error", "commands", &text);
-        assert_eq!(finding["hint"], "git config --show-origin --get-all aynig.exec");
+        assert_eq!(finding["hint"], "git config --show-origin --get-regexp '^aynig\\.(.*\\.)?exec$'");
     }
     // A script is there for nothing without what its first line names.
     let script = |name: &str, text: &str| {
