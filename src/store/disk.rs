@@ -94,7 +94,10 @@ impl Shared {
             self.make_each(parent, made)?;
         }
         match std::fs::create_dir(folder) {
-            Ok(()) => self.adjust(folder).and_then(|()| made(folder)),
+            Ok(()) => {
+                self.give(folder);
+                made(folder)
+            }
             // Another process has created the folder meanwhile, or removed it as empty: the caller's next
             // step finds out which.
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
@@ -104,7 +107,7 @@ impl Shared {
     }
 
     /// Returns the mode that Git would give a file or folder that has `mode` now.
-    fn mode(self, mode: u32, is_dir: bool) -> u32 {
+    pub(super) fn mode(self, mode: u32, is_dir: bool) -> u32 {
         let fit = |mut bits: u32| {
             if mode & 0o200 == 0 {
                 bits &= !0o222;

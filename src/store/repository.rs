@@ -348,18 +348,24 @@ impl Repository {
         repo
     }
 
+    /// Returns which bits a new file or folder at this path gets: those that `core.sharedRepository` asks for
+    /// below the Git directory, and the umask's in a working tree, as with Git.
+    pub(crate) fn shared_at(&self, path: &Path) -> Shared {
+        if path.starts_with(&self.common_dir) { self.shared } else { Shared::Umask }
+    }
+
     /// Gives a file or folder below the Git directory the mode that `core.sharedRepository` asks for. Only
     /// for what does not belong to one run.
     pub(crate) fn share(&self, path: &Path) {
         self.shared.give(path);
     }
 
-    /// Creates a folder of `aynig/` where it is missing, and what is missing above it, with that mode.
+    /// Creates a folder where it is missing, and what is missing above it, with the mode of its place.
     pub(crate) fn make(&self, folder: &Path) -> Result<(), StoreError> {
-        self.shared.make(folder)
+        self.shared_at(folder).make(folder)
     }
 
-    /// Writes a file of `aynig/` as [`write_aside`] does, with that mode.
+    /// Writes a file of the Git directory as [`write_aside`] does, with that mode.
     pub(crate) fn write(&self, path: &Path, content: &[u8]) -> Result<(), StoreError> {
         write_aside(path, content, self.shared)
     }

@@ -25,14 +25,6 @@ exec git aynig govern turn
 /// Rules that ignore those of the run's files that belong to a process at work.
 const IGNORED: &str = "/locks/\n/transactions/\n";
 
-/// What a run on a branch begins from.
-pub struct Ground {
-    /// True where the branch is yet to be made, at HEAD.
-    pub is_new: bool,
-    /// True where the head says no state, so that no command of ours could answer for a run that it holds.
-    pub is_another_tools: bool,
-}
-
 /// Begins a run. With `adopts`, takes up a run that another tool of the format began, where the branch's head
 /// says no state.
 pub(crate) fn begin(
@@ -98,15 +90,6 @@ fn commands<'r>(root: &Root, roles: impl IntoIterator<Item = &'r str>) -> Result
 }
 
 impl Branch {
-    /// Returns what a run on this branch begins from.
-    pub fn ground(&self, session: &Session) -> Result<Ground, GovernError> {
-        let settings = session.settings(&self.flags())?;
-        let interrupt = Interrupt::never().map_err(AppError::from)?;
-        let runner = session.reader(&settings, &interrupt)?;
-        let (tip, is_new) = runner.beginning(&self.of(session)?, true)?;
-        Ok(Ground { is_new, is_another_tools: tip.event.is_none() })
-    }
-
     /// Makes sure that a command answers each role. Where commands are taken from a ref, they must be on it
     /// before a run is begun; if that ref is the branch that is checked out, missing ones are written into
     /// its working tree.

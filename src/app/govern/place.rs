@@ -12,7 +12,7 @@ use crate::app::session::Session;
 use crate::app::{AppError, Unheard, background, mend};
 use crate::governed::{Config, Context, GovernedError, Root, State, context_here, context_of, load_context};
 use crate::protocol::id::ObjectId;
-use crate::runner::change::Written;
+use crate::runner::change::{Ground, Written};
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError, Silent};
 use crate::store::repository::Repository;
@@ -64,13 +64,13 @@ pub(crate) fn folder(root: &Path) -> Result<Context, GovernError> {
     Ok(load_context(&Root::new(root))?)
 }
 
-/// Acts on the run in a plain folder.
+/// Acts on the run in a plain folder. `act` is told what it begins from where that is a branch.
 pub(crate) fn change_folder(
     root: &Path,
-    act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
+    act: impl FnOnce(&Root, &Config, Option<Ground>) -> Result<Done, GovernedError>,
 ) -> Result<Changed, GovernError> {
     let Context { root, config, warnings, .. } = folder(root)?;
-    let done = Done::settled(act(&root, &config))?;
+    let done = Done::settled(act(&root, &config, None))?;
     let next = done.next.clone().unwrap_or_else(|| Next::without_command(&done.state, &config));
     Ok(Changed { next, done, written: None, warnings })
 }
@@ -91,7 +91,7 @@ impl Branch {
         mut session: Session,
         may_create: bool,
         dispatch: bool,
-        act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
+        act: impl FnOnce(&Root, &Config, Option<Ground>) -> Result<Done, GovernedError>,
     ) -> Result<Changed, GovernError> {
         // The signal that ends this process ends hooks and workers too.
         let interrupt = Interrupt::never().map_err(AppError::from)?;
@@ -102,9 +102,9 @@ impl Branch {
         let runner = session.runner(&settings, &interrupt, &Silent)?;
         let branch = self.of(&session)?;
         let mut kept = None;
-        let written = runner.edit(&branch, may_create, |dir| {
+        let written = runner.edit(&branch, may_create, |dir, ground| {
             let Context { root, config, warnings, .. } = project(&runner, &branch, dir)?;
-            let done = match Done::settled(act(&root, &config)) {
+            let done = match Done::settled(act(&root, &config, Some(ground))) {
                 // The file would be in a slot, whose path tells a user nothing.
                 Err(GovernError::Governed(GovernedError::NoState { .. })) => {
                     return Err(GovernError::NoRun(branch.clone()));

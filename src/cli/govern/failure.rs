@@ -6,6 +6,9 @@ use crate::governed::{GovernedError, RunStatus};
 use crate::protocol::text::shell_word;
 use std::os::unix::ffi::OsStrExt;
 
+/// The command that shows a run.
+pub(super) const STATUS: &str = "git aynig govern status";
+
 impl From<GovernError> for Failure {
     fn from(error: GovernError) -> Self {
         (&error).into()
@@ -123,7 +126,7 @@ fn fixed_hint(error: &GovernedError) -> Option<&'static str> {
         GovernedError::NoProject { .. } => {
             Some("git aynig install <repository of a pack> # or write agentxchain.json")
         }
-        GovernedError::Refused(_) | GovernedError::StaleState => Some("git aynig govern status"),
+        GovernedError::Refused(_) | GovernedError::StaleState => Some(STATUS),
         GovernedError::InvalidResult(_) | GovernedError::StaleStaging { .. } => {
             Some("mend the staged result, or: git aynig govern reject -m <reason>")
         }

@@ -9,6 +9,7 @@ use crate::app::govern::place::{Branch, Changed, PROJECT, change_folder};
 use crate::app::govern::{Done, Facts};
 use crate::governed::{Config, GovernedError, Root, State};
 use crate::protocol::text::{escape, shell_word};
+use crate::runner::change::Ground;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -23,26 +24,17 @@ pub(crate) fn change(
     place: &Where,
     act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
 ) -> Result<i32, Failure> {
-    change_or_begin(global, place, false, act)
+    changed(global, place, false, |root, config, _| act(root, config)).map_err(|failed| place.there(failed))
 }
 
-/// Does `act` on the run as [`change`] does. With `may_begin` the act may begin the run: a local branch that
-/// does not exist is then made at HEAD, and warnings name what the configuration asks for in vain.
-pub(crate) fn change_or_begin(
+/// Does `act` on the run as [`change`] does, but the hints of a failure name no place. With `may_begin` the act may
+/// begin the run: a local branch that does not exist is then made at HEAD, and warnings name what the
+/// configuration asks for in vain.
+pub(crate) fn changed(
     global: &Global,
     place: &Where,
     may_begin: bool,
-    act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
-) -> Result<i32, Failure> {
-    acted(global, place, may_begin, act).map_err(|failed| place.there(failed))
-}
-
-/// Does what [`change_or_begin`] does; the hints of a failure name no place.
-pub(crate) fn acted(
-    global: &Global,
-    place: &Where,
-    may_begin: bool,
-    act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
+    act: impl FnOnce(&Root, &Config, Option<Ground>) -> Result<Done, GovernedError>,
 ) -> Result<i32, Failure> {
     let changed = match &place.root {
         Some(folder) => change_folder(folder, act)?,

@@ -4,15 +4,20 @@ use super::super::fail::Failure;
 use super::super::output;
 use super::super::session::Global;
 use super::args::{Start, Where};
-use super::place::{acted, change_or_begin};
+use super::failure::STATUS;
+use super::place::changed;
 use crate::app::govern::GovernError;
 use crate::app::govern::begin::{begin, begin_on_branch};
+use crate::protocol::text::shell_word;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 /// Runs `git aynig govern start`.
 pub(crate) fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
     let (place, role) = (&args.place, args.role.as_deref());
     if place.root.is_some() {
-        return change_or_begin(global, place, true, |root, config| begin(root, config, role, false));
+        let begun = changed(global, place, true, |root, config, _| begin(root, config, role, false));
+        return begun.map_err(|failed| place.there(failed));
     }
     let branch = place.run("govern start -b <branch>");
     let prepared = branch.prepare(&global.open()?);
@@ -22,10 +27,32 @@ pub(crate) fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
         output::line("Wrote .aynig/command/turn/ for them");
     }
     prepared.map_err(|error| place.there(error.into()))?;
-    let ground = branch.ground(&global.open()?)?;
-    let adopts = ground.is_another_tools;
-    // A run that is in the way of a branch yet to be made is HEAD's.
-    let holder = Where { branch: place.branch.clone().filter(|_| !ground.is_new), ..place.clone() };
-    let begun = acted(global, place, true, |root, config| begin_on_branch(root, config, role, adopts));
-    begun.map_err(|failed| holder.there(failed))
+    let mut is_new = false;
+    let begun = changed(global, place, true, |root, config, ground| {
+        is_new = ground.is_some_and(|ground| ground.is_new);
+        // A copy of a run that another branch has under way is not taken up: that would be two runs with one id.
+        let adopts = ground.is_some_and(|ground| !ground.is_new && !ground.has_state);
+        begin_on_branch(root, config, role, adopts)
+    });
+    begun.map_err(|failed| match place.branch.as_deref().filter(|_| is_new) {
+        Some(name) => at_head(global, place, name, failed),
+        None => place.there(failed),
+    })
+}
+
+/// Returns the failure to begin a run on a branch that was not made: the run that is in the way is HEAD's, and the
+/// hint shows it there.
+fn at_head(global: &Global, place: &Where, name: &OsStr, failed: Failure) -> Failure {
+    let is_detached = global.open().is_ok_and(|session| matches!(session.current_branch(), Ok(None)));
+    let is_status = |hint: &String| hint == STATUS;
+    let (at_head, rest) = failed.hints.into_iter().partition::<Vec<_>, _>(is_status);
+    let mut failed = place.there(Failure { hints: rest, ..failed });
+    if !at_head.is_empty() {
+        let name = shell_word(name.as_bytes());
+        failed.hints.push(match is_detached {
+            true => format!("git branch {name} && {STATUS} -b {name}"),
+            false => STATUS.to_owned(),
+        });
+    }
+    failed
 }

@@ -16,9 +16,18 @@ use crate::store::slots::Slot;
 use crate::store::slots::harvest::{HarvestError, Stage};
 use std::path::Path;
 
+/// What an edit begins from.
+#[derive(Debug, Clone, Copy)]
+pub struct Ground {
+    /// True where the branch is yet to be made, at HEAD.
+    pub is_new: bool,
+    /// True where the head says a state, so that a command of ours may answer for the run that it holds.
+    pub has_state: bool,
+}
+
 impl Runner<'_> {
-    /// Lets `make` change the files of a branch's head in the folder that it is given, and writes them
-    /// together with the state that `make` returns. Where `make` fails nothing is written. A local branch that does not exist is created at HEAD if `may_create`.
+    /// Lets `make` change the files of a branch's head in the folder that it is given, with what they are of, and
+    /// writes them together with the state that `make` returns. Where `make` fails nothing is written. A local branch that does not exist is created at HEAD if `may_create`.
     ///
     /// # Errors
     /// [`ChangeError::NoBranch`], [`ChangeError::Leased`], [`ChangeError::Raced`] where the head moved
@@ -28,11 +37,11 @@ impl Runner<'_> {
         &self,
         branch: &RefName,
         may_create: bool,
-        make: impl FnOnce(&Path) -> Result<Declaration, E>,
+        make: impl FnOnce(&Path, Ground) -> Result<Declaration, E>,
     ) -> Result<Written, E> {
         let mut report = Report::new(branch);
         let (tip, created, mut slot) = self.editable(branch, may_create, &mut report)?;
-        let next = make(slot.dir())?;
+        let next = make(slot.dir(), Ground { is_new: created, has_state: tip.event.is_some() })?;
         let moved = self.write_edited(branch, (&tip, created), &mut slot, &next)?;
         let notes = [report.notes, moved.notes].concat();
         Ok(Written { created, notes, ..moved })
@@ -45,23 +54,19 @@ impl Runner<'_> {
         may_create: bool,
         report: &mut Report,
     ) -> Result<(Tip, bool, Slot), ChangeError> {
-        let (tip, created) = self.beginning(branch, may_create)?;
+        let found = self.fresh_tip(branch)?;
+        let created = found.is_none();
+        let tip = match found {
+            Some(tip) => tip,
+            None if may_create && self.settings.remote.is_none() => self.head_of(branch)?,
+            None => return Err(ChangeError::NoBranch(branch.clone())),
+        };
         refuse_leased(branch, &tip)?;
         let Some(mut slot) = self.take_slot(branch, &tip, report)? else {
             return Err(ChangeError::Slot("all are in use".to_owned()));
         };
         slot.fill(self.repo, tip.id(), tip.commit.tree)?;
         Ok((tip, created, slot))
-    }
-
-    /// Returns the commit that a change of this branch begins at, and whether the branch is yet to be made: at
-    /// HEAD, if `may_create`.
-    pub fn beginning(&self, branch: &RefName, may_create: bool) -> Result<(Tip, bool), ChangeError> {
-        match self.fresh_tip(branch)? {
-            Some(tip) => Ok((tip, false)),
-            None if may_create && self.settings.remote.is_none() => Ok((self.head_of(branch)?, true)),
-            None => Err(ChangeError::NoBranch(branch.clone())),
-        }
     }
 
     /// Makes what was left in the slot the branch's head.

@@ -23,6 +23,7 @@ use crate::protocol::name::{STALLED, StateName};
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::transition::{self, Run};
 use crate::store::{Expected, RefName, StoreError, swap};
+pub(crate) use edit::Ground;
 pub(crate) use written::Written;
 use written::{moved_notes, working, written};
 

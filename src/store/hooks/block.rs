@@ -75,13 +75,14 @@ pub(super) fn is_shell(content: &[u8]) -> bool {
     matches!(shell.as_str(), "sh" | "bash" | "dash" | "ash" | "ksh" | "zsh")
 }
 
-/// Puts the block of `script` into a hook, or creates the hook where it is missing.
+/// Puts the block of `script` into a hook, or creates the hook where it is missing. A hook that is there keeps its
+/// mode.
 pub(super) fn insert(path: &Path, script: &[u8], shared: Shared) -> Result<Edit, StoreError> {
     let Some(old) = read(path)? else {
         if let Some(folder) = path.parent() {
             shared.make(folder)?;
         }
-        return write(path, script, 0o755, shared);
+        return write(path, script, shared.mode(0o755, false));
     };
     let mut new = old.clone();
     let block = block_of(script);
@@ -101,11 +102,11 @@ pub(super) fn insert(path: &Path, script: &[u8], shared: Shared) -> Result<Edit,
             }
         },
     }
-    if new == old { Ok(Edit::Nothing) } else { write(path, &new, mode(path)?, shared) }
+    if new == old { Ok(Edit::Nothing) } else { write(path, &new, mode(path)?) }
 }
 
 /// Takes the block out of a hook again, and deletes a hook that holds nothing else.
-pub(super) fn remove(path: &Path, shared: Shared) -> Result<Edit, StoreError> {
+pub(super) fn remove(path: &Path) -> Result<Edit, StoreError> {
     let _ = std::fs::remove_file(aside(path));
     let Some(old) = read(path)? else { return Ok(Edit::Nothing) };
     let Some(range) = range(&old) else { return Ok(Edit::Nothing) };
@@ -116,7 +117,7 @@ pub(super) fn remove(path: &Path, shared: Shared) -> Result<Edit, StoreError> {
         std::fs::remove_file(path).map_err(io_error("remove", path))?;
         return Ok(Edit::Removed);
     }
-    write(path, &new, mode(path)?, shared)
+    write(path, &new, mode(path)?)
 }
 
 /// Returns the path that a hook is written to before it is renamed into place. It is always the same path, so
@@ -131,11 +132,10 @@ fn mode(path: &Path) -> Result<u32, StoreError> {
     Ok(path.metadata().map_err(io_error("read", path))?.permissions().mode() & 0o7777)
 }
 
-fn write(path: &Path, content: &[u8], mode: u32, shared: Shared) -> Result<Edit, StoreError> {
+fn write(path: &Path, content: &[u8], mode: u32) -> Result<Edit, StoreError> {
     let aside = aside(path);
     let written = std::fs::write(&aside, content)
         .and_then(|()| std::fs::set_permissions(&aside, PermissionsExt::from_mode(mode)))
-        .inspect(|()| shared.give(&aside))
         .and_then(|()| std::fs::rename(&aside, path));
     written.map_err(|error| {
         let _ = std::fs::remove_file(&aside);
@@ -162,13 +162,13 @@ mod tests {
             assert_eq!(insert(&path, SCRIPT, Shared::Umask).unwrap(), Edit::Written);
             assert!(has(&std::fs::read(&path).unwrap()));
             assert_eq!(insert(&path, SCRIPT, Shared::Umask).unwrap(), Edit::Nothing);
-            remove(&path, Shared::Umask).unwrap();
+            remove(&path).unwrap();
             assert_eq!(std::fs::read(&path).unwrap(), before.as_bytes(), "{before:?}");
         }
         std::fs::remove_file(&path).unwrap();
         insert(&path, SCRIPT, Shared::Umask).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), SCRIPT);
-        assert_eq!(remove(&path, Shared::Umask).unwrap(), Edit::Removed);
+        assert_eq!(remove(&path).unwrap(), Edit::Removed);
         assert!(!path.exists());
     }
 

@@ -178,7 +178,7 @@ impl<'r> Hooks<'r> {
             for event in self.events() {
                 let path = self.dir.join(event.name());
                 if self.refusal(&path).is_none() && (path.exists() || self.is_inside()) {
-                    block::insert(&path, &event.script(program), self.repo.shared)?;
+                    block::insert(&path, &event.script(program), self.repo.shared_at(&path))?;
                 }
             }
         }
@@ -278,7 +278,7 @@ impl<'r> Hooks<'r> {
         let mut touched = Vec::new();
         for event in HookEvent::ALL {
             let path = self.dir.join(event.name());
-            match block::remove(&path, self.repo.shared)? {
+            match block::remove(&path)? {
                 Edit::Nothing => {}
                 Edit::Written | Edit::Removed => touched.push(path),
             }

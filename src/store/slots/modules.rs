@@ -81,6 +81,7 @@ impl Slot {
                 to = place.join(uuid::Uuid::new_v4().to_string()).join(&name);
             }
             let above = to.parent().unwrap_or(&place);
+            repo.make(place.parent().unwrap_or(&place))?;
             std::fs::create_dir_all(above).map_err(io_error("create", above))?;
             std::fs::rename(&module, &to).map_err(io_error("move", &module))?;
         }

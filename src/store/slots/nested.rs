@@ -98,6 +98,7 @@ impl Slot {
                 to = kept.join(uuid::Uuid::new_v4().to_string()).join(path);
             }
             let above = to.parent().unwrap_or(&kept);
+            repo.make(kept.parent().unwrap_or(&kept))?;
             std::fs::create_dir_all(above).map_err(io_error("create", above))?;
             let from = self.dir.join(path);
             // Programs are taken out before the move: whatever interrupts it, nothing in the place that users

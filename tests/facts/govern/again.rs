@@ -1,7 +1,7 @@
 //! One run after another, runs beside each other, and runs that another tool began.
 
 use crate::govern::rig::*;
-use crate::support::life::Life;
+use crate::support::life::{BIN, Life, done};
 use serde_json::{Value, json};
 
 /// One phase, one role, whose worker ends the run.
@@ -141,25 +141,35 @@ fn a_run_of_another_tool_is_taken_up() {
     assert_eq!((life.state("work").as_str(), &state(&life)["run_id"]), ("turn/dev", &run));
 }
 
-/// G8, G15: so it is on a branch that is made at HEAD, where HEAD says no state; where it does, the hint leads
-/// to the run that is in the way.
+/// G8, G15: a copy of a run that another branch holds is not taken up by a new one, and the hint leads to the run that
+/// is in the way.
 #[test]
-fn a_new_branch_takes_up_what_another_tool_left_at_head() {
+fn a_run_at_head_is_in_the_way_of_another_branchs() {
     let life = short();
     let root = life.path("");
     govern(&life, &["start", "--root", root.to_str().unwrap()]).expect(0);
     life.git(&["add", "-A", "-f", ".agentxchain"]);
     life.git(&["commit", "-qm", "a run"]);
-    let head = life.rev("main");
-    let said = govern(&life, &["start", "-b", "work"]).expect(0);
-    let run = state(&life)["run_id"].as_str().unwrap().to_owned();
-    assert!(said.stdout.contains(&format!("run {run} taken up")), "{said:?}");
-    assert_eq!((life.state("work").as_str(), life.rev("main")), ("turn/dev", head));
-    life.git(&["checkout", "-q", "work"]);
-    let said = govern(&life, &["start", "-b", "other"]).expect(2);
-    assert!(said.stderr.contains("hint: git aynig govern status\n"), "{said:?}");
-    assert!(!life.repo.try_git(&["rev-parse", "-q", "--verify", "other"]).status.success());
-    assert!(govern(&life, &["status"]).expect(0).stdout.contains(&run));
+    let run: Value = serde_json::from_str(&life.read(".agentxchain/state.json")).unwrap();
+    let refused = |hint: &str| {
+        let said = govern(&life, &["start", "-b", "other"]).expect(2);
+        assert!(said.stderr.contains(&format!("hint: {hint}\n")), "{said:?}");
+        assert_eq!(life.try_rev("other"), None);
+        let mut shell = life.repo.command("sh");
+        let path = std::path::Path::new(BIN).parent().unwrap().to_str().unwrap().to_owned();
+        let path = format!("{path}:{}", std::env::var("PATH").unwrap());
+        let shown = done(shell.env("PATH", path).current_dir(&root).args(["-c", hint]).output().unwrap());
+        let shown = shown.expect(0);
+        assert!(shown.stdout.contains(run["run_id"].as_str().unwrap()), "{shown:?}");
+    };
+    refused("git aynig govern status");
+    // So it is where the run is one of ours, under a commit without a state.
+    govern(&life, &["start", "-b", "main"]).expect(0);
+    refused("git aynig govern status");
+    life.git(&["commit", "-q", "--allow-empty", "-m", "more"]);
+    refused("git aynig govern status");
+    life.git(&["checkout", "-q", "--detach"]);
+    refused("git branch other && git aynig govern status -b other");
 }
 
 /// G8: what comes next is said of the branch as it is, and before there is a run.

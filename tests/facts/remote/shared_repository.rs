@@ -89,11 +89,47 @@ fn whatever_verb_is_the_first_what_it_makes_is_the_groups() {
             made += usize::from(git.join("aynig/locks").exists() || git.join("aynig/runs").exists());
             for hook in ["post-commit", "post-receive"].map(|name| git.join("hooks").join(name)) {
                 let mode = hook.metadata().map_or(0o775, |meta| meta.permissions().mode());
-                assert_eq!(mode & 0o775, 0o775, "{}", hook.display());
+                assert_eq!(mode & 0o7777, 0o775, "{}", hook.display());
             }
         }
     }
     assert!(made > 12, "{made}");
+}
+
+/// K41, K42: a hook that is there keeps the mode that its owner gave it, and a working tree has the umask's modes.
+#[test]
+fn what_is_the_users_keeps_its_mode() {
+    let life = Life::new(&[("build", "echo x >file; echo 'SET_STATE {\"state\":\"done\"}'")]);
+    life.git(&["config", "core.sharedRepository", "group"]);
+    let hook = life.repo.git_dir().join("hooks/post-commit");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o7777;
+    for kept in [0o755, 0o700, 0o500] {
+        std::fs::write(&hook, "#!/bin/sh\nexit 0\n").unwrap();
+        std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(kept)).unwrap();
+        life.run(&["hooks", "install"]).expect(0);
+        assert_eq!(mode(&hook), kept);
+        life.run(&["hooks", "uninstall"]).expect(0);
+        assert_eq!(mode(&hook), kept);
+        std::fs::remove_file(&hook).unwrap();
+    }
+    let hooks = life.path("tracked/hooks");
+    life.git(&["config", "core.hooksPath", "tracked/hooks"]);
+    life.run(&["hooks", "install"]).expect(0);
+    for path in [&hooks, hooks.parent().unwrap(), &hooks.join("post-commit")] {
+        assert_eq!(mode(path) & 0o2020, 0, "{}", path.display());
+    }
+}
+
+/// K26, K42: the folder of repositories that are kept is the group's.
+#[test]
+fn the_folder_of_kept_repositories_is_the_groups() {
+    let life = Life::new(&[("build", "git init -q sub; git -C sub commit -q --allow-empty -m x; exit 3")]);
+    life.git(&["config", "core.sharedRepository", "group"]);
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(1);
+    let kept = life.repo.git_dir().join("aynig/submodules");
+    assert_eq!(kept.metadata().unwrap().permissions().mode() & 0o2070, 0o2070);
 }
 
 /// K14, K42: Git's own rule for every file and folder that is made below the Git directory, but for what is private.
