@@ -247,7 +247,10 @@ pub(super) fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), Runner
         }
         // The file is created new or not at all, so nothing is written through a link, dangling or not.
         match File::options().write(true).create_new(true).open(&ignore) {
-            Ok(mut file) => std::io::Write::write_all(&mut file, b"*\n").map_err(io("write", &ignore))?,
+            Ok(mut file) => {
+                repo.share(&ignore);
+                std::io::Write::write_all(&mut file, b"*\n").map_err(io("write", &ignore))?;
+            }
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
             Err(e) => return Err(io("create", &ignore)(e)),
         }
@@ -259,7 +262,8 @@ pub(super) fn create_folder(repo: &Repository) -> Result<(PathBuf, bool), Runner
 /// file system.
 fn place(repo: &Repository, ignore: &Path) -> std::io::Result<()> {
     let aside = repo.aynig_dir().join(format!(".new-{}", uuid::Uuid::new_v4()));
-    let placed = std::fs::write(&aside, "*\n").and_then(|()| std::fs::hard_link(&aside, ignore));
+    let written = std::fs::write(&aside, "*\n").inspect(|()| repo.share(&aside));
+    let placed = written.and_then(|()| std::fs::hard_link(&aside, ignore));
     let _ = std::fs::remove_file(&aside);
     placed
 }

@@ -8,9 +8,6 @@ use super::failure::STATUS;
 use super::place::changed;
 use crate::app::govern::GovernError;
 use crate::app::govern::begin::{begin, begin_on_branch};
-use crate::protocol::text::shell_word;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 
 /// Runs `git aynig govern start`.
 pub(crate) fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
@@ -30,29 +27,23 @@ pub(crate) fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
     let mut is_new = false;
     let begun = changed(global, place, true, |root, config, ground| {
         is_new = ground.is_some_and(|ground| ground.is_new);
-        // A copy of a run that another branch has under way is not taken up: that would be two runs with one id.
+        // What a new branch begins at is a copy of HEAD's run, which stays under way there: with that taken up too,
+        // two branches would have one run.
         let adopts = ground.is_some_and(|ground| !ground.is_new && !ground.has_state);
         begin_on_branch(root, config, role, adopts)
     });
-    begun.map_err(|failed| match place.branch.as_deref().filter(|_| is_new) {
-        Some(name) => at_head(global, place, name, failed),
-        None => place.there(failed),
-    })
+    begun.map_err(|failed| if is_new { at_head(global, place, failed) } else { place.there(failed) })
 }
 
 /// Returns the failure to begin a run on a branch that was not made: the run that is in the way is HEAD's, and the
 /// hint shows it there.
-fn at_head(global: &Global, place: &Where, name: &OsStr, failed: Failure) -> Failure {
+fn at_head(global: &Global, place: &Where, failed: Failure) -> Failure {
     let is_detached = global.open().is_ok_and(|session| matches!(session.current_branch(), Ok(None)));
-    let is_status = |hint: &String| hint == STATUS;
-    let (at_head, rest) = failed.hints.into_iter().partition::<Vec<_>, _>(is_status);
+    let (of_run, rest) = failed.hints.into_iter().partition::<Vec<_>, _>(|hint| hint == STATUS);
     let mut failed = place.there(Failure { hints: rest, ..failed });
-    if !at_head.is_empty() {
-        let name = shell_word(name.as_bytes());
-        failed.hints.push(match is_detached {
-            true => format!("git branch {name} && {STATUS} -b {name}"),
-            false => STATUS.to_owned(),
-        });
+    if !of_run.is_empty() {
+        let shown = if is_detached { "git show HEAD:.agentxchain/state.json" } else { STATUS };
+        failed.hints.push(shown.to_owned());
     }
     failed
 }

@@ -162,6 +162,8 @@ fn another_account_of_the_group_adds_worktrees_and_ticks() {
     let git = life.repo.git_dir();
     let private = [git.join("aynig/runs"), git.join("aynig/logs")];
     assert_eq!(closed(&git, &private), Vec::<String>::new());
+    let ignore = life.path(".aynig/logs/.gitignore").metadata().unwrap();
+    assert_eq!(ignore.permissions().mode() & 0o060, 0o060, "each account's Git reads it");
     let runs = std::fs::read_dir(&private[0]).unwrap().flatten();
     assert!(runs.into_iter().all(|run| run.metadata().unwrap().permissions().mode() & 0o077 == 0));
     let as_other = |program: &str, args: &[&str]| {
