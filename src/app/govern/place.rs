@@ -64,7 +64,7 @@ pub(crate) fn folder(root: &Path) -> Result<Context, GovernError> {
     Ok(load_context(&Root::new(root))?)
 }
 
-/// Acts on the run in a plain folder. `act` is told what it begins from where that is a branch.
+/// Acts on the run in a plain folder, which is no branch: `act` is told of no ground.
 pub(crate) fn change_folder(
     root: &Path,
     act: impl FnOnce(&Root, &Config, Option<Ground>) -> Result<Done, GovernedError>,
