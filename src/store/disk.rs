@@ -46,34 +46,29 @@ impl Shared {
         Self::from_config(value.as_deref())
     }
 
-    /// Gives one of our files or folders the mode of the setting. Where that fails it belongs to another
-    /// account, whose runner gave it that mode already.
+    /// Gives one of our files or folders the mode of the setting, where that can be done: another account's has
+    /// it from that account's runner.
     pub(crate) fn give(self, path: &Path) {
-        if self == Self::Umask {
-            return;
-        }
-        let plain = path.symlink_metadata().ok().filter(|meta| meta.is_dir() || meta.is_file());
-        let Some(meta) = plain else { return };
-        let mode = meta.permissions().mode() & 0o7777;
-        let wanted = self.mode(mode, meta.is_dir());
-        if wanted != mode {
-            let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(wanted));
-        }
+        let _ = self.try_give(path);
     }
 
     /// Gives a new file or folder the mode of the setting.
     pub(super) fn adjust(self, path: &Path) -> Result<(), StoreError> {
+        self.try_give(path).map_err(io_error("change the mode of", path))
+    }
+
+    fn try_give(self, path: &Path) -> std::io::Result<()> {
         if self == Self::Umask {
             return Ok(());
         }
-        let metadata = std::fs::metadata(path).map_err(io_error("read", path))?;
-        let mode = metadata.permissions().mode() & 0o7777;
-        let wanted = self.mode(mode, metadata.is_dir());
-        if wanted == mode {
+        let meta = path.symlink_metadata()?;
+        // What a link leads to is not ours.
+        if !meta.is_dir() && !meta.is_file() {
             return Ok(());
         }
-        let set = std::fs::set_permissions(path, PermissionsExt::from_mode(wanted));
-        set.map_err(io_error("change the mode of", path))
+        let mode = meta.permissions().mode() & 0o7777;
+        let wanted = self.mode(mode, meta.is_dir());
+        if wanted == mode { Ok(()) } else { std::fs::set_permissions(path, PermissionsExt::from_mode(wanted)) }
     }
 
     /// Creates the missing folders of a path, each with the mode of the setting.
@@ -93,11 +88,8 @@ impl Shared {
         if let Some(parent) = folder.parent() {
             self.make_each(parent, made)?;
         }
-        match std::fs::create_dir(folder) {
-            Ok(()) => {
-                self.give(folder);
-                made(folder)
-            }
+        match std::fs::create_dir(folder).and_then(|()| self.try_give(folder)) {
+            Ok(()) => made(folder),
             // Another process has created the folder meanwhile, or removed it as empty: the caller's next
             // step finds out which.
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),

@@ -349,9 +349,16 @@ impl Repository {
     }
 
     /// Returns which bits a new file or folder at this path gets: those that `core.sharedRepository` asks for
-    /// below the Git directory, and the umask's in a working tree, as with Git.
+    /// below the Git directory, and the umask's in a working tree, as with Git. A bare repository may contain the
+    /// working tree.
     pub(crate) fn shared_at(&self, path: &Path) -> Shared {
-        if path.starts_with(&self.common_dir) { self.shared } else { Shared::Umask }
+        let Some(place) = path.ancestors().find_map(|above| above.canonicalize().ok()) else {
+            return Shared::Umask;
+        };
+        let trees = [&self.work_dir, &self.main_dir].into_iter().flatten();
+        let mut inner = trees.filter(|tree| tree.starts_with(&self.common_dir));
+        let is_git = place.starts_with(&self.common_dir) && !inner.any(|tree| place.starts_with(tree));
+        if is_git { self.shared } else { Shared::Umask }
     }
 
     /// Gives a file or folder below the Git directory the mode that `core.sharedRepository` asks for. Only
@@ -362,7 +369,7 @@ impl Repository {
 
     /// Creates a folder where it is missing, and what is missing above it, with the mode of its place.
     pub(crate) fn make(&self, folder: &Path) -> Result<(), StoreError> {
-        self.shared_at(folder).make(folder)
+        if folder.is_dir() { Ok(()) } else { self.shared_at(folder).make(folder) }
     }
 
     /// Writes a file of the Git directory as [`write_aside`] does, with that mode.

@@ -5,7 +5,9 @@
 
 use crate::store::disk::Shared;
 use crate::store::{StoreError, io_error};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const BEGIN: &[u8] = b"# >>> aynig";
@@ -82,7 +84,7 @@ pub(super) fn insert(path: &Path, script: &[u8], shared: Shared) -> Result<Edit,
         if let Some(folder) = path.parent() {
             shared.make(folder)?;
         }
-        return write(path, script, shared.mode(0o755, false));
+        return create(path, script, shared);
     };
     let mut new = old.clone();
     let block = block_of(script);
@@ -102,7 +104,12 @@ pub(super) fn insert(path: &Path, script: &[u8], shared: Shared) -> Result<Edit,
             }
         },
     }
-    if new == old { Ok(Edit::Nothing) } else { write(path, &new, mode(path)?) }
+    if new == old { Ok(Edit::Nothing) } else { rewrite(path, &new) }
+}
+
+/// Writes a whole script, which anyone may execute whom the umask, or the setting of a shared repository, lets read it.
+pub(super) fn create(path: &Path, script: &[u8], shared: Shared) -> Result<Edit, StoreError> {
+    write(path, script, |aside| shared.adjust(aside))
 }
 
 /// Takes the block out of a hook again, and deletes a hook that holds nothing else.
@@ -117,7 +124,7 @@ pub(super) fn remove(path: &Path) -> Result<Edit, StoreError> {
         std::fs::remove_file(path).map_err(io_error("remove", path))?;
         return Ok(Edit::Removed);
     }
-    write(path, &new, mode(path)?)
+    rewrite(path, &new)
 }
 
 /// Returns the path that a hook is written to before it is renamed into place. It is always the same path, so
@@ -128,19 +135,28 @@ fn aside(path: &Path) -> PathBuf {
     PathBuf::from(aside)
 }
 
-fn mode(path: &Path) -> Result<u32, StoreError> {
-    Ok(path.metadata().map_err(io_error("read", path))?.permissions().mode() & 0o7777)
+/// Writes a hook anew with the mode that it has.
+fn rewrite(path: &Path, content: &[u8]) -> Result<Edit, StoreError> {
+    let permissions = path.metadata().map_err(io_error("read", path))?.permissions();
+    write(path, content, |aside| {
+        std::fs::set_permissions(aside, permissions).map_err(io_error("change the mode of", path))
+    })
 }
 
-fn write(path: &Path, content: &[u8], mode: u32) -> Result<Edit, StoreError> {
+/// Writes a script beside its place, gives it its mode, and renames it in: Git never runs half of it.
+fn write(
+    path: &Path,
+    content: &[u8],
+    give_mode: impl FnOnce(&Path) -> Result<(), StoreError>,
+) -> Result<Edit, StoreError> {
     let aside = aside(path);
-    let written = std::fs::write(&aside, content)
-        .and_then(|()| std::fs::set_permissions(&aside, PermissionsExt::from_mode(mode)))
-        .and_then(|()| std::fs::rename(&aside, path));
-    written.map_err(|error| {
-        let _ = std::fs::remove_file(&aside);
-        io_error("write", path)(error)
-    })?;
+    // A mode counts for a new file only.
+    let _ = std::fs::remove_file(&aside);
+    let opened = File::options().write(true).create_new(true).mode(0o777).open(&aside);
+    let written = opened.and_then(|mut file| file.write_all(content)).map_err(io_error("write", path));
+    let written = written.and_then(|()| give_mode(&aside));
+    let written = written.and_then(|()| std::fs::rename(&aside, path).map_err(io_error("write", path)));
+    written.inspect_err(|_| drop(std::fs::remove_file(&aside)))?;
     Ok(Edit::Written)
 }
 

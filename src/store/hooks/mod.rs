@@ -241,10 +241,7 @@ impl<'r> Hooks<'r> {
             b"# Written by 'git aynig hooks install'; 'git aynig hooks uninstall' removes it.\n".to_vec();
         for event in self.events() {
             let script = scripts.join(event.name());
-            self.repo.write(&script, &event.script(program))?;
-            let mode = std::fs::Permissions::from_mode(0o755);
-            std::fs::set_permissions(&script, mode).map_err(crate::store::io_error("write", &script))?;
-            self.repo.share(&script);
+            block::create(&script, &event.script(program), self.repo.shared_at(&script))?;
             let quoted = shlex::bytes::try_quote(script.as_os_str().as_bytes()).unwrap_or_default();
             text.extend(format!("[hook \"aynig-{0}\"]\n\tevent = {0}\n\tcommand = \"", event.name()).bytes());
             for byte in quoted.iter() {

@@ -121,6 +121,61 @@ fn what_is_the_users_keeps_its_mode() {
     }
 }
 
+/// K41, K42: a hook that is made has what the umask leaves of the rights of a program, and what the setting adds.
+#[test]
+fn a_hook_that_is_made_has_the_mode_that_git_would_give_it() {
+    for (setting, umask, wanted) in [
+        ("umask", "022", 0o755),
+        ("umask", "077", 0o700),
+        ("group", "022", 0o775),
+        ("group", "077", 0o770),
+        ("all", "077", 0o775),
+        ("0640", "022", 0o750),
+    ] {
+        let life = Life::new(&[]);
+        life.git(&["config", "core.sharedRepository", setting]);
+        let call = format!("umask {umask}; exec '{BIN}' hooks install");
+        done(life.repo.command("sh").args(["-c", &call]).output().unwrap()).expect(0);
+        // A newer Git is told of scripts of ours.
+        let places = ["hooks/post-commit", "aynig/hooks/post-commit"].map(|at| life.repo.git_dir().join(at));
+        let made: Vec<_> = places.iter().filter_map(|place| place.metadata().ok()).collect();
+        assert_eq!(made.len(), 1);
+        let mode = made[0].permissions().mode() & 0o7777;
+        assert_eq!(format!("{mode:o}"), format!("{wanted:o}"), "{setting} {umask}");
+    }
+}
+
+/// K42: what is below the Git directory is told from what is in a working tree by the place that a path leads to.
+#[test]
+fn a_place_is_told_by_what_its_path_leads_to() {
+    let life = Life::new(&[]);
+    let home = life.repo.home();
+    let at = home.to_str().unwrap();
+    life.git(&["-C", at, "clone", "-q", "--bare", life.repo.path().to_str().unwrap(), "bare"]);
+    let bare = home.join("bare");
+    let here = bare.to_str().unwrap();
+    life.git(&["-C", here, "worktree", "add", "-q", "--detach", "tree"]);
+    let (ours, inner) = (life.repo.path(), bare.join("tree"));
+    for tree in [&ours, &inner] {
+        std::fs::create_dir(tree.join("sub")).unwrap();
+        life.git(&["-C", tree.to_str().unwrap(), "config", "core.sharedRepository", "group"]);
+    }
+    for (tree, path, is_git) in [
+        (&ours, "sub/../.git/other/hooks", true),
+        (&ours, ".git/../tracked/hooks", false),
+        (&inner, "sub/../../other/hooks", true),
+        (&inner, "tracked/hooks", false),
+    ] {
+        life.git(&["-C", tree.to_str().unwrap(), "config", "core.hooksPath", path]);
+        done(life.repo.command(BIN).current_dir(tree).args(["hooks", "install"]).output().unwrap()).expect(0);
+        let folder = tree.join(path);
+        for (path, bits) in [(&folder, 0o2020), (&folder.join("post-receive"), 0o020)] {
+            let mode = path.metadata().unwrap().permissions().mode() & 0o7777;
+            assert_eq!(mode & bits, if is_git { bits } else { 0 }, "{mode:o} {}", path.display());
+        }
+    }
+}
+
 /// K26, K42: the folder of repositories that are kept is the group's.
 #[test]
 fn the_folder_of_kept_repositories_is_the_groups() {
