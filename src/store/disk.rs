@@ -68,7 +68,11 @@ impl Shared {
         }
         let mode = meta.permissions().mode() & 0o7777;
         let wanted = self.mode(mode, meta.is_dir());
-        if wanted == mode { Ok(()) } else { std::fs::set_permissions(path, PermissionsExt::from_mode(wanted)) }
+        if wanted == mode {
+            Ok(())
+        } else {
+            std::fs::set_permissions(path, PermissionsExt::from_mode(wanted))
+        }
     }
 
     /// Creates the missing folders of a path, each with the mode of the setting.

@@ -1,7 +1,7 @@
 //! Beginning a run: its state, and a command for each role. Nothing that exists is overwritten. Implements G7, G8.
 
 use super::next::{Next, TURN};
-use super::place::{self, Branch};
+use super::place::{self, Branch, Changed};
 use super::{Done, GovernError, merges};
 use crate::app::AppError;
 use crate::app::session::Session;
@@ -9,9 +9,10 @@ use crate::governed::{
     Config, GovernedError, Root, RunStatus, State, disk, init_next_run, init_run, load_state,
 };
 use crate::protocol::name::StateName;
+use crate::runner::change::Ground;
 use crate::runner::resolve::Resolved;
 use crate::runner::settings::CommandsFrom;
-use crate::runner::{Runner, Silent, Tip};
+use crate::runner::{Runner, RunnerError, Silent, Tip};
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 use std::path::Path;
@@ -25,14 +26,8 @@ exec git aynig govern turn
 /// Rules that ignore those of the run's files that belong to a process at work.
 const IGNORED: &str = "/locks/\n/transactions/\n";
 
-/// Begins a run. With `adopts`, takes up a run that another tool of the format began, where the branch's head
-/// says no state.
-pub(crate) fn begin(
-    root: &Root,
-    config: &Config,
-    role: Option<&str>,
-    adopts: bool,
-) -> Result<Done, GovernedError> {
+/// Begins a run, the first one or the one after a run that is over.
+pub(crate) fn begin(root: &Root, config: &Config, role: Option<&str>) -> Result<Done, GovernedError> {
     if let Some(role) = role
         && !config.roles().any(|known| known == role)
     {
@@ -41,10 +36,6 @@ pub(crate) fn begin(
     // The operation itself refuses a run that is under way.
     let state = match load_state(root, config) {
         Ok(state) if state.status().is_some_and(RunStatus::is_over) => init_next_run(root, config)?.state,
-        Ok(state) if state.run_id().is_some() && adopts => {
-            let run = state.run_id().unwrap_or_default().to_owned();
-            return Ok(Done::new(state, format!("run {run} taken up")));
-        }
         Ok(state) if state.run_id().is_some() => init_run(root, config)?.state,
         Ok(_) | Err(GovernedError::NoState { .. }) => begun(root, config)?,
         Err(error) => return Err(error),
@@ -65,22 +56,37 @@ pub(super) fn begun(root: &Root, config: &Config) -> Result<State, GovernedError
     }
 }
 
-/// Begins a run on a branch, and writes what is missing in its checkout: rules for ignoring and merging, and
-/// a command for each role.
-pub(crate) fn begin_on_branch(
-    root: &Root,
-    config: &Config,
-    role: Option<&str>,
-    adopts: bool,
-) -> Result<Done, GovernedError> {
+/// Writes what is missing in a branch's checkout: rules for ignoring and merging, and a command for each role. Returns
+/// the paths that are committed whatever ignore rules say.
+fn scaffold(root: &Root, config: &Config) -> Result<Vec<String>, GovernedError> {
     let folder = root.folder().join(".agentxchain");
     disk::scaffold(root, &folder.join(".gitignore"), IGNORED, 0o666)?;
-    let hidden = merges::logs(root)?;
+    let mut paths = vec![".aynig/command/turn".to_owned()];
+    paths.extend(merges::logs(root)?);
     commands(root, config.roles())?;
-    let mut begun = begin(root, config, role, adopts)?;
-    begun.paths.push(".aynig/command/turn".to_owned());
-    begun.paths.extend(hidden);
-    Ok(begun)
+    Ok(paths)
+}
+
+/// Returns the run that a branch's files hold and that is under way, where its head does not say so: another tool of
+/// the format began it, or it was copied with the files of another branch.
+fn unsaid(root: &Root, config: &Config, ground: Ground) -> Option<State> {
+    let state = load_state(root, config).ok().filter(|_| ground.is_new || !ground.has_state)?;
+    let is_under_way = state.run_id().is_some() && !state.status().is_some_and(RunStatus::is_over);
+    is_under_way.then_some(state)
+}
+
+/// Returns another branch whose head says a state and whose files hold the run of this id.
+fn holder(runner: &Runner<'_>, branch: &RefName, run: Option<&str>) -> Result<Option<RefName>, RunnerError> {
+    let mut found = None;
+    runner.store.visit_heads("refs/heads/", &mut |name, read| {
+        // A head that can't be read is no run's: no tick answers it.
+        let tip = read.ok().map(Tip::from).filter(|tip| tip.event.is_some() && name != *branch);
+        let state = tip.and_then(|tip| place::state_in(runner, tip.commit.tree).ok().flatten());
+        if state.is_some_and(|state| state.run_id() == run) {
+            found = Some(name);
+        }
+    })?;
+    Ok(found)
 }
 
 /// Writes the command of each of these roles that has none.
@@ -90,6 +96,39 @@ fn commands<'r>(root: &Root, roles: impl IntoIterator<Item = &'r str>) -> Result
 }
 
 impl Branch {
+    /// Begins a run on the branch, which is made at HEAD where it does not exist, or takes up one that another tool
+    /// began. With `dispatch`, its chain is started where hooks are installed.
+    ///
+    /// # Errors
+    /// [`GovernError::Held`] where the run is another branch's; what keeps the run from beginning, or the branch
+    /// from being written.
+    pub fn begin(
+        &self,
+        session: Session,
+        role: Option<&str>,
+        dispatch: bool,
+    ) -> Result<Changed, GovernError> {
+        let (branch, here) = (self.of(&session)?, session.current_branch()?);
+        self.write(session, true, dispatch, |runner, root, config, ground| {
+            let paths = scaffold(root, config)?;
+            let mut begun = match unsaid(root, config, ground) {
+                None => Done::settled(begin(root, config, role))?,
+                Some(state) => {
+                    let run = state.run_id().unwrap_or_default().to_owned();
+                    // What a new branch begins at is a copy of HEAD's run, which stays under way there.
+                    let other = || holder(runner, &branch, state.run_id());
+                    let by = if ground.is_new { Some(here) } else { other()?.map(Some) };
+                    if let Some(by) = by {
+                        return Err(GovernError::Held { run, by });
+                    }
+                    Done::new(state, format!("run {run} taken up"))
+                }
+            };
+            begun.paths.extend(paths);
+            Ok(begun)
+        })
+    }
+
     /// Makes sure that a command answers each role. Where commands are taken from a ref, they must be on it
     /// before a run is begun; if that ref is the branch that is checked out, missing ones are written into
     /// its working tree.

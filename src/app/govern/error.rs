@@ -43,6 +43,14 @@ pub enum GovernError {
     /// The branch has no state.
     #[error("branch '{}' holds no run", escape(.0.short()))]
     NoRun(RefName),
+    /// The files of the branch hold a run that another branch has, or that HEAD has, where a branch was to be made.
+    #[error("run {} is {}: no other branch can have it", escape(run.as_bytes()), place_of(by.as_ref()))]
+    Held {
+        /// The run's id.
+        run: String,
+        /// The branch that has it; `None` for a HEAD that is on no branch.
+        by: Option<RefName>,
+    },
     /// A role that no command can have.
     #[error("role '{role}' can't be a command's name: {why}")]
     BadRole { role: String, why: BadName },
@@ -90,6 +98,10 @@ pub enum GovernError {
     /// The program of this process, which guardians are started from too, can't be found.
     #[error("cannot find the program of this process: {0}")]
     NoProgram(io::Error),
+}
+
+fn place_of(branch: Option<&RefName>) -> String {
+    branch.map_or_else(|| "at HEAD".to_owned(), |branch| format!("on '{branch}'"))
 }
 
 fn states(roles: &[String]) -> String {

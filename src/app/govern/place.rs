@@ -6,7 +6,7 @@
 //! ref that commands are taken from. Implements G6, G8, K33.
 
 use super::next::Next;
-use super::{Done, GovernError};
+use super::{Act, Done, GovernError};
 use crate::app::config::Flags;
 use crate::app::session::Session;
 use crate::app::{AppError, Unheard, background, mend};
@@ -64,13 +64,13 @@ pub(crate) fn folder(root: &Path) -> Result<Context, GovernError> {
     Ok(load_context(&Root::new(root))?)
 }
 
-/// Acts on the run in a plain folder, which is no branch: `act` is told of no ground.
+/// Acts on the run in a plain folder.
 pub(crate) fn change_folder(
     root: &Path,
-    act: impl FnOnce(&Root, &Config, Option<Ground>) -> Result<Done, GovernedError>,
+    act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
 ) -> Result<Changed, GovernError> {
     let Context { root, config, warnings, .. } = folder(root)?;
-    let done = Done::settled(act(&root, &config, None))?;
+    let done = Done::settled(act(&root, &config))?;
     let next = done.next.clone().unwrap_or_else(|| Next::without_command(&done.state, &config));
     Ok(Changed { next, done, written: None, warnings })
 }
@@ -84,14 +84,24 @@ impl Branch {
         session.branch_or_current(self.name.as_deref(), self.naming)
     }
 
-    /// Acts on the run of this branch. With `may_create`, a local branch that does not exist is made at HEAD.
-    /// With `dispatch`, the branch's chain is started where hooks are installed.
+    /// Acts on the run of this branch. With `dispatch`, the branch's chain is started where hooks are installed.
     pub fn change(
+        &self,
+        session: Session,
+        dispatch: bool,
+        act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
+    ) -> Result<Changed, GovernError> {
+        self.write(session, false, dispatch, |_, root, config, _| Done::settled(act(root, config)))
+    }
+
+    /// Does what [`Branch::change`] does; `act` is told too what the branch is read and written with, and what the
+    /// change begins from. With `may_create`, a local branch that does not exist is made at HEAD.
+    pub(super) fn write(
         &self,
         mut session: Session,
         may_create: bool,
         dispatch: bool,
-        act: impl FnOnce(&Root, &Config, Option<Ground>) -> Result<Done, GovernedError>,
+        act: impl FnOnce(&Runner<'_>, &Root, &Config, Ground) -> Act,
     ) -> Result<Changed, GovernError> {
         // The signal that ends this process ends hooks and workers too.
         let interrupt = Interrupt::never().map_err(AppError::from)?;
@@ -104,7 +114,7 @@ impl Branch {
         let mut kept = None;
         let written = runner.edit(&branch, may_create, |dir, ground| {
             let Context { root, config, warnings, .. } = project(&runner, &branch, dir)?;
-            let done = match Done::settled(act(&root, &config, Some(ground))) {
+            let done = match act(&runner, &root, &config, ground) {
                 // The file would be in a slot, whose path tells a user nothing.
                 Err(GovernError::Governed(GovernedError::NoState { .. })) => {
                     return Err(GovernError::NoRun(branch.clone()));
@@ -127,13 +137,17 @@ impl Branch {
 
 /// Makes sure that a reader of the commit finds what was written.
 fn read_back(runner: &Runner<'_>, written: &Written, done: &Done) -> Result<(), GovernError> {
-    let tree = runner.store.read_commit(written.commit)?.tree;
-    let [_, state] = files(runner, tree)?;
-    let found = state.and_then(|bytes| serde_json::from_slice(&bytes).ok()).and_then(State::from_value);
+    let found = state_in(runner, runner.store.read_commit(written.commit)?.tree)?;
     if found.as_ref() == Some(&done.state) {
         return Ok(());
     }
     Err(GovernError::NotWritten(written.branch.clone()))
+}
+
+/// Returns the state of the run that a tree holds; `None` where it holds none that can be read.
+pub(super) fn state_in(runner: &Runner<'_>, tree: ObjectId) -> Result<Option<State>, RunnerError> {
+    let [_, state] = files(runner, tree)?;
+    Ok(state.and_then(|bytes| serde_json::from_slice(&bytes).ok()).and_then(State::from_value))
 }
 
 /// Most bytes of either file: what JSON says in two bytes can take thirty in memory, and any pusher of the

@@ -6,9 +6,6 @@ use crate::governed::{GovernedError, RunStatus};
 use crate::protocol::text::shell_word;
 use std::os::unix::ffi::OsStrExt;
 
-/// The command that shows a run.
-pub(super) const STATUS: &str = "git aynig govern status";
-
 impl From<GovernError> for Failure {
     fn from(error: GovernError) -> Self {
         (&error).into()
@@ -34,6 +31,11 @@ impl From<&GovernError> for Failure {
             )),
             GovernError::NotWritten(_) => {
                 Failure::caused(error).hint("git log -1 --stat -- .agentxchain")
+            }
+            GovernError::Held { by: Some(branch), .. } => Failure::refused(error.to_string())
+                .hint(format!("git aynig govern status -b {}", shell_word(branch.short()))),
+            GovernError::Held { by: None, .. } => {
+                Failure::refused(error.to_string()).hint("git show HEAD:.agentxchain/state.json")
             }
             GovernError::NoBranch(_) => Failure::caused(error).hint("git aynig status"),
             GovernError::NoProject(_) => Failure::caused(error)
@@ -126,7 +128,7 @@ fn fixed_hint(error: &GovernedError) -> Option<&'static str> {
         GovernedError::NoProject { .. } => {
             Some("git aynig install <repository of a pack> # or write agentxchain.json")
         }
-        GovernedError::Refused(_) | GovernedError::StaleState => Some(STATUS),
+        GovernedError::Refused(_) | GovernedError::StaleState => Some("git aynig govern status"),
         GovernedError::InvalidResult(_) | GovernedError::StaleStaging { .. } => {
             Some("mend the staged result, or: git aynig govern reject -m <reason>")
         }

@@ -9,7 +9,6 @@ use crate::app::govern::place::{Branch, Changed, PROJECT, change_folder};
 use crate::app::govern::{Done, Facts};
 use crate::governed::{Config, GovernedError, Root, State};
 use crate::protocol::text::{escape, shell_word};
-use crate::runner::change::Ground;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -24,28 +23,21 @@ pub(crate) fn change(
     place: &Where,
     act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
 ) -> Result<i32, Failure> {
-    changed(global, place, false, |root, config, _| act(root, config)).map_err(|failed| place.there(failed))
-}
-
-/// Does `act` on the run as [`change`] does, but the hints of a failure name no place. With `may_begin` the act may
-/// begin the run: a local branch that does not exist is then made at HEAD, and warnings name what the
-/// configuration asks for in vain.
-pub(crate) fn changed(
-    global: &Global,
-    place: &Where,
-    may_begin: bool,
-    act: impl FnOnce(&Root, &Config, Option<Ground>) -> Result<Done, GovernedError>,
-) -> Result<i32, Failure> {
     let changed = match &place.root {
-        Some(folder) => change_folder(folder, act)?,
+        Some(folder) => change_folder(folder, act),
         None => {
             let branch = place.run("govern <verb> -b <branch>");
-            branch.change(global.open()?, may_begin, !place.no_tick, act)?
+            branch.change(global.open()?, !place.no_tick, act)
         }
     };
-    if may_begin {
-        warn(global, &changed.warnings);
-    }
+    changed
+        .map_err(Failure::from)
+        .and_then(|changed| told(global, place, changed))
+        .map_err(|failed| place.there(failed))
+}
+
+/// Prints what came of an act.
+pub(crate) fn told(global: &Global, place: &Where, changed: Changed) -> Result<i32, Failure> {
     doubts(global, &changed.done.warnings);
     show(global, place.json, &changed);
     // The change was written, but something kept the act from its end: that is exit code 1, not success.

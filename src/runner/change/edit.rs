@@ -26,8 +26,9 @@ pub struct Ground {
 }
 
 impl Runner<'_> {
-    /// Lets `make` change the files of a branch's head in the folder that it is given, with what they are of, and
-    /// writes them together with the state that `make` returns. Where `make` fails nothing is written. A local branch that does not exist is created at HEAD if `may_create`.
+    /// Lets `make` change the files of a branch's head, and writes them together with the state that it returns.
+    /// `make` is given the folder that the files are in, and what the change begins from; where it fails nothing is
+    /// written. A local branch that does not exist is created at HEAD if `may_create`.
     ///
     /// # Errors
     /// [`ChangeError::NoBranch`], [`ChangeError::Leased`], [`ChangeError::Raced`] where the head moved
@@ -57,11 +58,14 @@ impl Runner<'_> {
         let found = self.fresh_tip(branch)?;
         let created = found.is_none();
         let tip = match found {
-            Some(tip) => tip,
+            Some(tip) => {
+                refuse_leased(branch, &tip)?;
+                tip
+            }
+            // A lease of HEAD's is another branch's.
             None if may_create && self.settings.remote.is_none() => self.head_of(branch)?,
             None => return Err(ChangeError::NoBranch(branch.clone())),
         };
-        refuse_leased(branch, &tip)?;
         let Some(mut slot) = self.take_slot(branch, &tip, report)? else {
             return Err(ChangeError::Slot("all are in use".to_owned()));
         };

@@ -124,15 +124,21 @@ fn of_runs_under_way_a_person_chooses() {
     assert!(life.read(".agentxchain/run-history.jsonl").contains(&done));
 }
 
+/// Commits a run to the branch that is checked out, as another tool of the format would; returns its id.
+fn commit_a_run(life: &Life) -> String {
+    govern(life, &["start", "--root", life.path("").to_str().unwrap()]).expect(0);
+    life.git(&["add", "-A", "-f", ".agentxchain"]);
+    life.git(&["commit", "-qm", "a run"]);
+    let run: Value = serde_json::from_str(&life.read(".agentxchain/state.json")).unwrap();
+    run["run_id"].as_str().unwrap().to_owned()
+}
+
 /// G8: a run that another tool of the format began on a branch is taken up.
 #[test]
 fn a_run_of_another_tool_is_taken_up() {
     let life = short();
-    let root = life.path("");
-    govern(&life, &["start", "--root", root.to_str().unwrap()]).expect(0);
     life.git(&["checkout", "-q", "-b", "work"]);
-    life.git(&["add", "-A", "-f", ".agentxchain"]);
-    life.git(&["commit", "-qm", "a run"]);
+    commit_a_run(&life);
     life.git(&["checkout", "-q", "main"]);
     let said = govern(&life, &["status", "-b", "work"]).expect(0);
     assert!(said.stdout.contains("git aynig govern start -b work"), "{said:?}");
@@ -146,11 +152,7 @@ fn a_run_of_another_tool_is_taken_up() {
 #[test]
 fn a_run_at_head_is_in_the_way_of_another_branchs() {
     let life = short();
-    let root = life.path("");
-    govern(&life, &["start", "--root", root.to_str().unwrap()]).expect(0);
-    life.git(&["add", "-A", "-f", ".agentxchain"]);
-    life.git(&["commit", "-qm", "a run"]);
-    let run: Value = serde_json::from_str(&life.read(".agentxchain/state.json")).unwrap();
+    let run = commit_a_run(&life);
     let refused = |hint: &str| {
         let said = govern(&life, &["start", "-b", "other"]).expect(2);
         assert!(said.stderr.contains(&format!("hint: {hint}\n")), "{said:?}");
@@ -158,18 +160,54 @@ fn a_run_at_head_is_in_the_way_of_another_branchs() {
         let mut shell = life.repo.command("sh");
         let path = std::path::Path::new(BIN).parent().unwrap().to_str().unwrap().to_owned();
         let path = format!("{path}:{}", std::env::var("PATH").unwrap());
-        let shown = done(shell.env("PATH", path).current_dir(&root).args(["-c", hint]).output().unwrap());
-        let shown = shown.expect(0);
-        assert!(shown.stdout.contains(run["run_id"].as_str().unwrap()), "{shown:?}");
+        let shown = shell.env("PATH", path).current_dir(life.path("")).args(["-c", hint]).output().unwrap();
+        let shown = done(shown).expect(0);
+        assert!(shown.stdout.contains(&run), "{shown:?}");
     };
-    refused("git aynig govern status");
-    // So it is where the run is one of ours, under a commit without a state.
+    refused("git aynig govern status -b main");
+    // So it is where the run is one of ours, also under a commit without a state.
     govern(&life, &["start", "-b", "main"]).expect(0);
-    refused("git aynig govern status");
+    refused("git aynig govern status -b main");
     life.git(&["commit", "-q", "--allow-empty", "-m", "more"]);
-    refused("git aynig govern status");
+    refused("git aynig govern status -b main");
+    // And while a turn is being taken.
+    life.lease("main", "turn/dev", "11111111-2222-4333-8444-555555555555", 600, 0);
+    refused("git aynig govern status -b main");
     life.git(&["checkout", "-q", "--detach"]);
     refused("git show HEAD:.agentxchain/state.json");
+}
+
+/// G15: a run is one branch's. Of its copies under a commit without a state, the one that was taken up first has it.
+#[test]
+fn a_run_is_taken_up_on_one_branch() {
+    let life = short();
+    let run = commit_a_run(&life);
+    life.git(&["branch", "copy"]);
+    let refused = |branch: &str, by: &str| {
+        let head = life.rev(branch);
+        let said = govern(&life, &["start", "-b", branch]).expect(2);
+        assert!(said.stderr.contains(&format!("run {run} is on '{by}'")), "{said:?}");
+        assert!(said.stderr.contains(&format!("hint: git aynig govern status -b {by}\n")), "{said:?}");
+        assert_eq!(life.rev(branch), head);
+    };
+    govern(&life, &["start", "-b", "copy"]).expect(0);
+    refused("main", "copy");
+    // A copy of a run of ours, and the branch itself after a commit that says no state.
+    life.git(&["branch", "second", "copy"]);
+    life.git(&["checkout", "-q", "second"]);
+    life.git(&["commit", "-q", "--allow-empty", "-m", "more"]);
+    refused("second", "copy");
+    life.git(&["branch", "-q", "-D", "copy"]);
+    govern(&life, &["start", "-b", "second"]).expect(0);
+    refused("main", "second");
+    // Another run of the same files is begun where that one is over.
+    life.run(&["run", "second"]).expect(0);
+    assert_eq!(life.state("second"), "done");
+    refused("main", "second");
+    life.git(&["checkout", "-q", "main"]);
+    life.git(&["merge", "-q", "--no-edit", "second"]);
+    govern(&life, &["start", "-b", "next"]).expect(0);
+    assert!(!life.git(&["show", "next:.agentxchain/state.json"]).contains(&run));
 }
 
 /// G8: what comes next is said of the branch as it is, and before there is a run.
