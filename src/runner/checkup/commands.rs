@@ -6,6 +6,7 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::text::{escape, with_causes};
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError};
+use crate::store::command_start::Unfit;
 use crate::store::command_tree::{self, Entry, FOLDER};
 use std::path::Path;
 
@@ -73,26 +74,20 @@ impl Runner<'_> {
             Entry::Unusable(why) => Some(why.clone()),
             Entry::BadName(_) => None,
         };
-        let is_well = |path: &str, entry: &Entry| match entry {
-            Entry::Usable(_) => unfit(path, entry).is_none(),
-            Entry::Unusable(_) | Entry::BadName(_) => false,
-        };
-        let list = commands.iter().filter(|(path, entry)| is_well(path, entry));
-        let list: Vec<String> = list.map(|(path, _)| escape(path.as_bytes())).collect();
-        let starts = |path: &str, entry: &Entry| match entry {
-            Entry::Usable(_) => unfit(path, entry).is_none_or(|why| !why.is_certain()),
-            Entry::Unusable(_) | Entry::BadName(_) => false,
-        };
-        if !list.is_empty() {
-            found.push(Finding::new(Fine, "commands", format!("{} in {from}", list.join(", "))));
-        } else if !commands.iter().any(|(path, entry)| starts(path, entry)) {
+        let judged: Vec<_> = commands.iter().map(|(path, entry)| (path, entry, unfit(path, entry))).collect();
+        let usable = || judged.iter().filter(|(_, entry, _)| matches!(entry, Entry::Usable(_)));
+        let well = usable().filter(|(_, _, unfit)| unfit.is_none());
+        let well: Vec<String> = well.map(|(path, ..)| escape(path.as_bytes())).collect();
+        if !well.is_empty() {
+            found.push(Finding::new(Fine, "commands", format!("{} in {from}", well.join(", "))));
+        } else if usable().all(|(_, _, unfit)| unfit.as_ref().is_some_and(Unfit::is_certain)) {
             let text = format!("{from} has none: nothing would ever run");
             found.push(Finding::new(Warning, "commands", text).mend(Mend::Init));
         }
-        for (path, entry) in commands {
+        for (path, entry, unfit) in judged {
             let file = format!("{FOLDER}/{path}");
             let shown = escape(path.as_bytes());
-            if let Some(why) = unfit(path, entry) {
+            if let Some(why) = unfit {
                 let text = format!("{FOLDER}/{shown}: {why}");
                 let mend = Mend::FixCommand { home: self.home(), file, why, branch: None };
                 found.push(Finding::new(Warning, "commands", text).mend(mend));

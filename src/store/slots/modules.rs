@@ -30,6 +30,20 @@ pub(crate) fn kept_of(repo: &Repository, run_id: &str) -> PathBuf {
     kept(repo).join(run_id)
 }
 
+/// Returns where a repository or file that a run calls `name` is to be kept, and makes the folder above it. The folder
+/// of all runs is shared as the repository is, what is below it is the run's.
+pub(super) fn room_for(repo: &Repository, run_id: &str, name: &Path) -> Result<PathBuf, StoreError> {
+    let place = kept_of(repo, run_id);
+    let mut to = place.join(name);
+    if to.symlink_metadata().is_ok() {
+        to = place.join(uuid::Uuid::new_v4().to_string()).join(name);
+    }
+    let above = to.parent().unwrap_or(&place);
+    repo.make(&kept(repo))?;
+    std::fs::create_dir_all(above).map_err(io_error("create", above))?;
+    Ok(to)
+}
+
 /// Returns the names of the submodules whose repositories are in a folder, those of submodules in submodules
 /// included.
 pub(crate) fn names(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
@@ -55,7 +69,7 @@ impl Slot {
 
     fn try_drop_modules(&self, repo: &Repository, modules: &Path) -> Result<(), StoreError> {
         let run = self.record.run.as_ref().map(|run| run.run_id.clone());
-        let place = kept_of(repo, &run.unwrap_or_else(|| uuid::Uuid::new_v4().to_string()));
+        let run_id = run.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
         let (links, mut answers) = (self.gitlinks(repo), true);
         for name in names(modules)? {
             let module = modules.join(&name);
@@ -76,13 +90,7 @@ impl Slot {
                 super::tame::tame(repo, &inside, self.folder_of_slots())
                     .map_err(io_error("write", &inside))?;
             }
-            let mut to = place.join(&name);
-            if to.symlink_metadata().is_ok() {
-                to = place.join(uuid::Uuid::new_v4().to_string()).join(&name);
-            }
-            let above = to.parent().unwrap_or(&place);
-            repo.make(place.parent().unwrap_or(&place))?;
-            std::fs::create_dir_all(above).map_err(io_error("create", above))?;
+            let to = room_for(repo, &run_id, &name)?;
             std::fs::rename(&module, &to).map_err(io_error("move", &module))?;
         }
         // The next process would take half of a repository for one with work, so everything is renamed away

@@ -8,7 +8,7 @@
 
 use super::Slot;
 use super::harvest::Harvest;
-use super::modules::kept_of;
+use super::modules::room_for;
 use super::tame::{is_repository, tame};
 use crate::protocol::id::ObjectId;
 use crate::store::repository::Repository;
@@ -85,7 +85,6 @@ impl Slot {
         }
         let opened = Root::open(&self.dir);
         let slot = opened.map_err(|error| io_error("open", &self.dir)(error.into()))?;
-        let kept = kept_of(repo, run_id);
         for path in nested.iter().map(|path| Path::new(OsStr::from_bytes(path))) {
             // No link is followed, as what it leads to is not the run's. A fifo, a socket or a device holds
             // no work.
@@ -93,13 +92,7 @@ impl Slot {
                 Ok(Some(kind @ (Kind::Folder | Kind::File | Kind::Link))) => kind,
                 Ok(Some(Kind::Other) | None) | Err(_) => continue,
             };
-            let mut to = kept.join(path);
-            if to.symlink_metadata().is_ok() {
-                to = kept.join(uuid::Uuid::new_v4().to_string()).join(path);
-            }
-            let above = to.parent().unwrap_or(&kept);
-            repo.make(kept.parent().unwrap_or(&kept))?;
-            std::fs::create_dir_all(above).map_err(io_error("create", above))?;
+            let to = room_for(repo, run_id, path)?;
             let from = self.dir.join(path);
             // Programs are taken out before the move: whatever interrupts it, nothing in the place that users
             // are directed to can start one. Where the command took away access rights, of a folder above
