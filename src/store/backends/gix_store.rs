@@ -202,7 +202,7 @@ impl GixStore {
                     .map(drop)
                     .map_err(gix_write_error("write the object to", &self.objects_dir))?,
             }
-            self.refs.adjust_mode(&path)?;
+            self.refs.shared().adjust(&path)?;
         }
         if self.durable {
             self.refs.unsynced.add([path, folder, self.objects_dir.clone()]);

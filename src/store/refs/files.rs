@@ -145,11 +145,7 @@ impl FilesRefs {
         self.policy.shared.make_each(folder, &made)
     }
 
-    /// Gives a new file or folder the mode of `core.sharedRepository`.
-    pub(crate) fn adjust_mode(&self, path: &Path) -> Result<(), StoreError> {
-        self.policy.shared.adjust(path)
-    }
-
+    /// Returns the setting that gives a new file or folder its mode.
     pub(crate) fn shared(&self) -> Shared {
         self.policy.shared
     }

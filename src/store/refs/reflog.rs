@@ -127,7 +127,7 @@ fn append_one(refs: &FilesRefs, log: &Path, create: bool, line: &[u8]) -> Result
         Err(e) => return Err(io_error("open", log)(e)),
     };
     if new {
-        refs.adjust_mode(log)?;
+        refs.shared().adjust(log)?;
     }
     file.write_all(line).map_err(io_error("append to", log))
 }
