@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// `core.sharedRepository`: which mode bits files of the repository get beyond the umask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,8 +92,16 @@ impl Shared {
         if let Some(parent) = folder.parent() {
             self.make_each(parent, made)?;
         }
-        match std::fs::create_dir(folder).and_then(|()| self.try_give(folder)) {
-            Ok(()) => made(folder),
+        match std::fs::create_dir(folder) {
+            Ok(()) => match self.try_give(folder) {
+                Ok(()) => made(folder),
+                Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+                Err(e) => {
+                    // The next call would take the folder as it is.
+                    let _ = std::fs::remove_dir(folder);
+                    Err(io_error("change the mode of", folder)(e))
+                }
+            },
             // Another process has created the folder meanwhile, or removed it as empty: the caller's next
             // step finds out which.
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
@@ -323,6 +331,22 @@ pub(crate) fn sync_tables(common_dir: &Path) -> Result<(), StoreError> {
         }
     }
     sync(&folder)
+}
+
+/// Returns the place that a path leads to: links in what exists of it are followed, and what does not exist is taken
+/// as it is spelled.
+pub(super) fn place_of(path: &Path) -> PathBuf {
+    let known = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, mut place)) = known else { return path.to_owned() };
+    let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+    for part in rest.components() {
+        match part {
+            Component::ParentDir => drop(place.pop()),
+            part => place.push(part),
+        }
+    }
+    // Behind a `..` may be more that exists.
+    if rest.components().any(|part| part == Component::ParentDir) { place_of(&place) } else { place }
 }
 
 fn is_dir_or_gone(path: &Path) -> bool {

@@ -10,7 +10,7 @@ use crate::store::backends::gix_store::{
     Backend, GixStore, Options, backend_for, git_store, keep_delta_bases,
 };
 use crate::store::config::protected::{DOT_GIT_MAX, Site, standing_in};
-use crate::store::disk::Shared;
+use crate::store::disk::{Shared, place_of};
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::Git;
 use crate::store::refs::reading::is_absent;
@@ -352,9 +352,7 @@ impl Repository {
     /// below the Git directory, and the umask's in a working tree, as with Git. A bare repository may contain the
     /// working tree.
     pub(crate) fn shared_at(&self, path: &Path) -> Shared {
-        let Some(place) = path.ancestors().find_map(|above| above.canonicalize().ok()) else {
-            return Shared::Umask;
-        };
+        let place = place_of(path);
         let trees = [&self.work_dir, &self.main_dir].into_iter().flatten();
         let mut inner = trees.filter(|tree| tree.starts_with(&self.common_dir));
         let is_git = place.starts_with(&self.common_dir) && !inner.any(|tree| place.starts_with(tree));

@@ -5,7 +5,7 @@ use crate::support::life::{BIN, Life, done, eventually, now};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// Three states in a row; each run is noted.
 const STEPS: [(&str, &str); 4] = [
@@ -491,16 +491,50 @@ fn a_hooks_path_inside_is_used_and_one_outside_is_not() {
     assert_eq!(life.read(".husky/_/post-commit"), "#!/usr/bin/env sh\necho shim >>\"$T/shim\"\n");
     assert!(!life.path(".husky/_/post-merge").exists());
     let outside = life.repo.home().join("hooks");
-    life.git(&["config", "core.hooksPath", outside.to_str().unwrap()]);
-    if configured() {
-        life.run(&["hooks", "install"]).expect(0);
+    // Whichever way it is spelled.
+    for path in [outside.to_str().unwrap(), "../home/hooks", ".git/../../home/none/../hooks"] {
+        life.git(&["config", "core.hooksPath", path]);
+        if configured() {
+            life.run(&["hooks", "install"]).expect(0);
+            commit(&life, "build");
+            done_on(&life, "main");
+        } else {
+            let said = life.run(&["hooks", "install"]).expect(1);
+            assert_eq!(said.stdout.matches("outside the repository").count(), 4, "{path}: {said:?}");
+        }
+        assert!(!outside.exists(), "{path}");
+    }
+    let link = life.repo.home().join("link");
+    std::os::unix::fs::symlink(life.path(""), &link).unwrap();
+    life.git(&["config", "core.hooksPath", link.join(".git/own").to_str().unwrap()]);
+    life.run(&["hooks", "install"]).expect(0);
+    assert_eq!(life.repo.git_dir().join("own/post-commit").exists(), !configured());
+}
+
+/// K41: of installations at once each succeeds, what they leave is one, and nothing is left beside it.
+#[test]
+fn hooks_are_installed_by_many_at_once() {
+    let life = Life::new(&STEPS);
+    let hooks = life.repo.git_dir().join("hooks");
+    for _ in 0..4 {
+        let install =
+            || life.repo.command(BIN).args(["hooks", "install"]).stderr(Stdio::piped()).spawn().unwrap();
+        let all: Vec<_> = (0..16).map(|_| install()).collect();
+        for one in all {
+            done(one.wait_with_output().unwrap()).expect(0);
+        }
         commit(&life, "build");
         done_on(&life, "main");
-    } else {
-        let said = life.run(&["hooks", "install"]).expect(1);
-        assert!(said.stdout.contains("outside the repository"), "{said:?}");
+        let beside = std::fs::read_dir(&hooks).unwrap().flatten();
+        let beside =
+            beside.filter(|entry| entry.file_name().as_bytes().windows(9).any(|name| name == b"aynig-new"));
+        assert_eq!(beside.count(), 0);
+        // What a killed one left goes with the hooks.
+        std::fs::create_dir_all(&hooks).unwrap();
+        std::fs::write(hooks.join("post-commit.aynig-new.1"), "").unwrap();
+        life.run(&["hooks", "uninstall"]).expect(0);
+        assert!(!hooks.join("post-commit").exists() && !hooks.join("post-commit.aynig-new.1").exists());
     }
-    assert!(!outside.exists());
 }
 
 /// A bare repository with hooks, and a clone to push from.

@@ -9,10 +9,9 @@ use crate::governed::{
     Config, GovernedError, Root, RunStatus, State, disk, init_next_run, init_run, load_state,
 };
 use crate::protocol::name::StateName;
-use crate::runner::change::Ground;
 use crate::runner::resolve::Resolved;
 use crate::runner::settings::CommandsFrom;
-use crate::runner::{Runner, RunnerError, Silent, Tip};
+use crate::runner::{Runner, Silent, Tip};
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 use std::path::Path;
@@ -26,8 +25,13 @@ exec git aynig govern turn
 /// Rules that ignore those of the run's files that belong to a process at work.
 const IGNORED: &str = "/locks/\n/transactions/\n";
 
-/// Begins a run, the first one or the one after a run that is over.
-pub(crate) fn begin(root: &Root, config: &Config, role: Option<&str>) -> Result<Done, GovernedError> {
+/// Begins a run, the first one or the one after a run that is over. With `adopts`, one that is under way is taken up.
+pub(crate) fn begin(
+    root: &Root,
+    config: &Config,
+    role: Option<&str>,
+    adopts: bool,
+) -> Result<Done, GovernedError> {
     if let Some(role) = role
         && !config.roles().any(|known| known == role)
     {
@@ -36,6 +40,10 @@ pub(crate) fn begin(root: &Root, config: &Config, role: Option<&str>) -> Result<
     // The operation itself refuses a run that is under way.
     let state = match load_state(root, config) {
         Ok(state) if state.status().is_some_and(RunStatus::is_over) => init_next_run(root, config)?.state,
+        Ok(state) if state.run_id().is_some() && adopts => {
+            let run = state.run_id().unwrap_or_default().to_owned();
+            return Ok(Done::new(state, format!("run {run} taken up")));
+        }
         Ok(state) if state.run_id().is_some() => init_run(root, config)?.state,
         Ok(_) | Err(GovernedError::NoState { .. }) => begun(root, config)?,
         Err(error) => return Err(error),
@@ -67,26 +75,11 @@ fn scaffold(root: &Root, config: &Config) -> Result<Vec<String>, GovernedError> 
     Ok(paths)
 }
 
-/// Returns the run that a branch's files hold and that is under way, where its head does not say so: another tool of
-/// the format began it, or it was copied with the files of another branch.
-fn unsaid(root: &Root, config: &Config, ground: Ground) -> Option<State> {
-    let state = load_state(root, config).ok().filter(|_| ground.is_new || !ground.has_state)?;
-    let is_under_way = state.run_id().is_some() && !state.status().is_some_and(RunStatus::is_over);
-    is_under_way.then_some(state)
-}
-
-/// Returns another branch whose head says a state and whose files hold the run of this id.
-fn holder(runner: &Runner<'_>, branch: &RefName, run: Option<&str>) -> Result<Option<RefName>, RunnerError> {
-    let mut found = None;
-    runner.store.visit_heads("refs/heads/", &mut |name, read| {
-        // A head that can't be read is no run's: no tick answers it.
-        let tip = read.ok().map(Tip::from).filter(|tip| tip.event.is_some() && name != *branch);
-        let state = tip.and_then(|tip| place::state_in(runner, tip.commit.tree).ok().flatten());
-        if state.is_some_and(|state| state.run_id() == run) {
-            found = Some(name);
-        }
-    })?;
-    Ok(found)
+/// Returns the id of the run that the files hold, where that run is under way.
+fn under_way(root: &Root, config: &Config) -> Option<String> {
+    let state = load_state(root, config).ok()?;
+    let is_over = state.status().is_some_and(RunStatus::is_over);
+    state.run_id().filter(|_| !is_over).map(str::to_owned)
 }
 
 /// Writes the command of each of these roles that has none.
@@ -96,12 +89,12 @@ fn commands<'r>(root: &Root, roles: impl IntoIterator<Item = &'r str>) -> Result
 }
 
 impl Branch {
-    /// Begins a run on the branch, which is made at HEAD where it does not exist, or takes up one that another tool
-    /// began. With `dispatch`, its chain is started where hooks are installed.
+    /// Begins a run on the branch, which is made at HEAD where it does not exist. Where the branch's head says no state,
+    /// a run that its files hold is taken up: another tool of the format began it. With `dispatch`, the branch's chain
+    /// is started where hooks are installed.
     ///
     /// # Errors
-    /// [`GovernError::Held`] where the run is another branch's; what keeps the run from beginning, or the branch
-    /// from being written.
+    /// [`GovernError::Held`]; what keeps the run from beginning, or the branch from being written.
     pub fn begin(
         &self,
         session: Session,
@@ -109,21 +102,15 @@ impl Branch {
         dispatch: bool,
     ) -> Result<Changed, GovernError> {
         let (branch, here) = (self.of(&session)?, session.current_branch()?);
-        self.write(session, true, dispatch, |runner, root, config, ground| {
+        self.write(session, true, dispatch, |root, config, ground| {
+            // What a new branch begins at is a copy of HEAD's run, which stays under way there.
+            if ground.is_new
+                && let Some(run) = under_way(root, config)
+            {
+                return Err(GovernError::Held { branch, run, here });
+            }
             let paths = scaffold(root, config)?;
-            let mut begun = match unsaid(root, config, ground) {
-                None => Done::settled(begin(root, config, role))?,
-                Some(state) => {
-                    let run = state.run_id().unwrap_or_default().to_owned();
-                    // What a new branch begins at is a copy of HEAD's run, which stays under way there.
-                    let other = || holder(runner, &branch, state.run_id());
-                    let by = if ground.is_new { Some(here) } else { other()?.map(Some) };
-                    if let Some(by) = by {
-                        return Err(GovernError::Held { run, by });
-                    }
-                    Done::new(state, format!("run {run} taken up"))
-                }
-            };
+            let mut begun = Done::settled(begin(root, config, role, !ground.has_state))?;
             begun.paths.extend(paths);
             Ok(begun)
         })

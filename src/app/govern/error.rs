@@ -43,13 +43,14 @@ pub enum GovernError {
     /// The branch has no state.
     #[error("branch '{}' holds no run", escape(.0.short()))]
     NoRun(RefName),
-    /// The files of the branch hold a run that another branch has, or that HEAD has, where a branch was to be made.
-    #[error("run {} is {}: no other branch can have it", escape(run.as_bytes()), place_of(by.as_ref()))]
+    /// A branch was to be made at HEAD, which holds a run that is under way.
+    #[error("cannot begin a run on '{branch}': HEAD holds run {}, which is under way", escape(run.as_bytes()))]
     Held {
-        /// The run's id.
+        /// The branch that was to be made.
+        branch: RefName,
         run: String,
-        /// The branch that has it; `None` for a HEAD that is on no branch.
-        by: Option<RefName>,
+        /// The branch that is checked out; `None` for a HEAD that is on no branch.
+        here: Option<RefName>,
     },
     /// A role that no command can have.
     #[error("role '{role}' can't be a command's name: {why}")]
@@ -98,10 +99,6 @@ pub enum GovernError {
     /// The program of this process, which guardians are started from too, can't be found.
     #[error("cannot find the program of this process: {0}")]
     NoProgram(io::Error),
-}
-
-fn place_of(branch: Option<&RefName>) -> String {
-    branch.map_or_else(|| "at HEAD".to_owned(), |branch| format!("on '{branch}'"))
 }
 
 fn states(roles: &[String]) -> String {

@@ -91,17 +91,17 @@ impl Branch {
         dispatch: bool,
         act: impl FnOnce(&Root, &Config) -> Result<Done, GovernedError>,
     ) -> Result<Changed, GovernError> {
-        self.write(session, false, dispatch, |_, root, config, _| Done::settled(act(root, config)))
+        self.write(session, false, dispatch, |root, config, _| Done::settled(act(root, config)))
     }
 
-    /// Does what [`Branch::change`] does; `act` is told too what the branch is read and written with, and what the
-    /// change begins from. With `may_create`, a local branch that does not exist is made at HEAD.
+    /// Does what [`Branch::change`] does; `act` is told too what the change begins from. With `may_create`, a local
+    /// branch that does not exist is made at HEAD.
     pub(super) fn write(
         &self,
         mut session: Session,
         may_create: bool,
         dispatch: bool,
-        act: impl FnOnce(&Runner<'_>, &Root, &Config, Ground) -> Act,
+        act: impl FnOnce(&Root, &Config, Ground) -> Act,
     ) -> Result<Changed, GovernError> {
         // The signal that ends this process ends hooks and workers too.
         let interrupt = Interrupt::never().map_err(AppError::from)?;
@@ -114,7 +114,7 @@ impl Branch {
         let mut kept = None;
         let written = runner.edit(&branch, may_create, |dir, ground| {
             let Context { root, config, warnings, .. } = project(&runner, &branch, dir)?;
-            let done = match act(&runner, &root, &config, ground) {
+            let done = match act(&root, &config, ground) {
                 // The file would be in a slot, whose path tells a user nothing.
                 Err(GovernError::Governed(GovernedError::NoState { .. })) => {
                     return Err(GovernError::NoRun(branch.clone()));
@@ -137,17 +137,13 @@ impl Branch {
 
 /// Makes sure that a reader of the commit finds what was written.
 fn read_back(runner: &Runner<'_>, written: &Written, done: &Done) -> Result<(), GovernError> {
-    let found = state_in(runner, runner.store.read_commit(written.commit)?.tree)?;
+    let tree = runner.store.read_commit(written.commit)?.tree;
+    let [_, state] = files(runner, tree)?;
+    let found = state.and_then(|bytes| serde_json::from_slice(&bytes).ok()).and_then(State::from_value);
     if found.as_ref() == Some(&done.state) {
         return Ok(());
     }
     Err(GovernError::NotWritten(written.branch.clone()))
-}
-
-/// Returns the state of the run that a tree holds; `None` where it holds none that can be read.
-pub(super) fn state_in(runner: &Runner<'_>, tree: ObjectId) -> Result<Option<State>, RunnerError> {
-    let [_, state] = files(runner, tree)?;
-    Ok(state.and_then(|bytes| serde_json::from_slice(&bytes).ok()).and_then(State::from_value))
 }
 
 /// Most bytes of either file: what JSON says in two bytes can take thirty in memory, and any pusher of the

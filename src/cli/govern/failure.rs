@@ -32,9 +32,9 @@ impl From<&GovernError> for Failure {
             GovernError::NotWritten(_) => {
                 Failure::caused(error).hint("git log -1 --stat -- .agentxchain")
             }
-            GovernError::Held { by: Some(branch), .. } => Failure::refused(error.to_string())
+            GovernError::Held { here: Some(branch), .. } => Failure::refused(error.to_string())
                 .hint(format!("git aynig govern status -b {}", shell_word(branch.short()))),
-            GovernError::Held { by: None, .. } => {
+            GovernError::Held { here: None, .. } => {
                 Failure::refused(error.to_string()).hint("git show HEAD:.agentxchain/state.json")
             }
             GovernError::NoBranch(_) => Failure::caused(error).hint("git aynig status"),

@@ -21,7 +21,7 @@ pub(crate) fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
 fn begun(global: &Global, args: &Start) -> Result<Changed, Failure> {
     let (place, role) = (&args.place, args.role.as_deref());
     if let Some(folder) = &place.root {
-        return Ok(change_folder(folder, |root, config| begin(root, config, role))?);
+        return Ok(change_folder(folder, |root, config| begin(root, config, role, false))?);
     }
     let branch = place.run("govern start -b <branch>");
     let prepared = branch.prepare(&global.open()?);

@@ -5,8 +5,10 @@
 
 use crate::store::disk::Shared;
 use crate::store::{StoreError, io_error};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -114,7 +116,7 @@ pub(super) fn create(path: &Path, script: &[u8], shared: Shared) -> Result<Edit,
 
 /// Takes the block out of a hook again, and deletes a hook that holds nothing else.
 pub(super) fn remove(path: &Path) -> Result<Edit, StoreError> {
-    let _ = std::fs::remove_file(aside(path));
+    remove_asides(path);
     let Some(old) = read(path)? else { return Ok(Edit::Nothing) };
     let Some(range) = range(&old) else { return Ok(Edit::Nothing) };
     let unended = range.end == old.len() && !old.ends_with(b"\n");
@@ -127,12 +129,23 @@ pub(super) fn remove(path: &Path) -> Result<Edit, StoreError> {
     rewrite(path, &new)
 }
 
-/// Returns the path that a hook is written to before it is renamed into place. It is always the same path, so
-/// that [`remove`] finds what a crash left there.
-fn aside(path: &Path) -> PathBuf {
+/// Returns a name's beginning that nothing else in the folder of hooks has: a hook is written to a file whose name is
+/// this and the process's id, before it is renamed into place.
+fn aside(path: &Path) -> OsString {
     let mut aside = path.as_os_str().to_owned();
     aside.push(".aynig-new");
-    PathBuf::from(aside)
+    aside
+}
+
+/// Removes what crashes left beside a hook.
+fn remove_asides(path: &Path) {
+    let aside = aside(path);
+    let entries = path.parent().and_then(|folder| std::fs::read_dir(folder).ok());
+    for entry in entries.into_iter().flatten().flatten() {
+        if entry.path().as_os_str().as_bytes().starts_with(aside.as_bytes()) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Writes a hook anew with the mode that it has.
@@ -149,7 +162,10 @@ fn write(
     content: &[u8],
     give_mode: impl FnOnce(&Path) -> Result<(), StoreError>,
 ) -> Result<Edit, StoreError> {
-    let aside = aside(path);
+    // Another process may write the same hook.
+    let mut aside = aside(path);
+    aside.push(format!(".{}", std::process::id()));
+    let aside = PathBuf::from(aside);
     // A mode counts for a new file only.
     let _ = std::fs::remove_file(&aside);
     let opened = File::options().write(true).create_new(true).mode(0o777).open(&aside);

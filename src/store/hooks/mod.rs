@@ -10,6 +10,7 @@
 mod block;
 
 use crate::store::StoreError;
+use crate::store::disk::place_of;
 use crate::store::repository::Repository;
 use block::Edit;
 use std::ffi::OsString;
@@ -318,7 +319,7 @@ impl<'r> Hooks<'r> {
     }
 
     fn is_inside(&self) -> bool {
-        let dir = std::fs::canonicalize(&self.dir).unwrap_or_else(|_| self.dir.clone());
+        let dir = place_of(&self.dir);
         let places = [Some(&self.repo.common_dir), self.repo.work_dir.as_ref(), self.repo.main_dir.as_ref()];
         places.into_iter().flatten().any(|place| dir.starts_with(place))
     }
