@@ -62,6 +62,9 @@ const OWNED: &[(&str, &[&str])] = &[
     // Which rooms have a program run to its end by the supervisor.
     ("Bounded", &["supervisor", "store", "runner", "governed", "flow", "app", "cli"]),
     ("nix::unistd::fork", &[]),
+    ("nix::unistd::exec", &[]),
+    ("libc::fork", &[]),
+    ("libc::exec", &[]),
     ("Instant::now", &["store", "supervisor", "runner/clock.rs", "governed", "app", "cli"]),
     ("SystemTime", &["store", "supervisor", "runner", "governed", "app", "cli"]),
     // The store asks which configuration Git would see; the guardian passes on what it was started with; a

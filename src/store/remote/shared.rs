@@ -136,6 +136,8 @@ impl RemoteStore {
         // All that is pushed is synced first: the next fetch makes a local ref to it before anything else is
         // synced.
         self.local.sync()?;
+        // From here on a commit counts as sent, until the remote says that it took nothing: an answer that is lost
+        // leaves it so.
         let sent: Vec<ObjectId> = changes.iter().filter_map(|change| change.new).collect();
         let unsent: Vec<ObjectId> =
             sent.into_iter().filter(|id| self.unsent.borrow_mut().remove(id)).collect();
