@@ -17,19 +17,28 @@ pub mod world;
 
 pub use skipped::skipped;
 use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// Writes a `git` of the test's own below this folder, a shell script that has the real one's path in `$real`.
 /// Returns a PATH that finds it first.
 pub fn git_that(folder: &Path, script: &str) -> OsString {
     let (bin, real) = (folder.join("bin"), which::which("git").unwrap());
     std::fs::create_dir_all(&bin).unwrap();
-    let git = bin.join("git");
-    std::fs::write(&git, format!("#!/bin/sh\nreal='{}'\n{script}\n", real.display())).unwrap();
-    std::fs::set_permissions(&git, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    write_program(&bin.join("git"), &format!("#!/bin/sh\nreal='{}'\n{script}\n", real.display()));
     let path = std::env::var_os("PATH").unwrap();
     std::env::join_paths([bin].into_iter().chain(std::env::split_paths(&path))).unwrap()
+}
+
+/// Writes a script that is started at once. Another process writes it: a file that this one has open for writing is open
+/// in each child too that another thread forks meanwhile, and until that child's exec no script starts from it.
+pub fn write_program(path: &Path, content: &str) {
+    let mut install = Command::new("install");
+    let mut child =
+        install.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(content.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success(), "{}", path.display());
 }
 
 /// A repository that goes away with this value.

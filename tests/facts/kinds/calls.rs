@@ -143,7 +143,7 @@ fn lines_for_a_hook_that_is_left_alone_name_a_program_whose_path_is_no_text() {
     let said = world.run(&program, &dir, &["hooks", "install"]).expect(1).err;
     let lines = said.split_once("to that post-commit hook yourself:\n").unwrap().1;
     let lines: Vec<&str> = lines.lines().take_while(|line| !line.starts_with("hint: ")).collect();
-    executable(&outside.join("post-commit"), &format!("#!/bin/sh\n{}\n", lines.join("\n")));
+    write_program(&outside.join("post-commit"), &format!("#!/bin/sh\n{}\n", lines.join("\n")));
     // Found by these lines alone.
     let mut commit = world.command("git", &dir);
     commit.env("PATH", std::env::var_os("PATH").unwrap());

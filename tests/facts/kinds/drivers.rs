@@ -45,7 +45,7 @@ fn s06_with_every_hook_in_place_none_fires() {
             std::fs::create_dir(&hooks).unwrap();
             for folder in [&hooks, &dir.join(".git/hooks")] {
                 for hook in HOOKS {
-                    executable(
+                    write_program(
                         &folder.join(hook),
                         &format!("#!/bin/sh\necho {hook} >>'{}'\n", fired.display()),
                     );
@@ -90,7 +90,7 @@ fn s07_no_file_system_monitor_runs() {
         let place = seeded(world, &dir);
         let ran = world.root().join("monitored");
         let monitor = world.root().join("monitor");
-        executable(&monitor, &format!("#!/bin/sh\necho x >>'{}'\nexit 1\n", ran.display()));
+        write_program(&monitor, &format!("#!/bin/sh\necho x >>'{}'\nexit 1\n", ran.display()));
         world.git(&dir, &["config", "core.fsmonitor", monitor.to_str().unwrap()]);
         // The check of the flow and the command use git as the user does: told not to.
         let command = "#!/bin/sh\ngit -c core.fsmonitor=false status >/dev/null\necho edited >>file.txt\n\
@@ -113,7 +113,7 @@ fn with_filters(world: &World, dir: &Path) {
     let log = world.root().join("filtered");
     for (name, program) in [("clean", "sed s/OUT/IN/"), ("smudge", "sed s/IN/OUT/")] {
         let script = world.root().join(name);
-        executable(&script, &format!("#!/bin/sh\necho {name} >>'{}'\nexec {program}\n", log.display()));
+        write_program(&script, &format!("#!/bin/sh\necho {name} >>'{}'\nexec {program}\n", log.display()));
         world.git(dir, &["config", &format!("filter.swap.{name}"), script.to_str().unwrap()]);
     }
 }

@@ -6,6 +6,7 @@ mod forms;
 
 use crate::support::flow::Place;
 use crate::support::world::{World, gits};
+use crate::support::write_program;
 use std::path::{Path, PathBuf};
 
 /// Runs a fact once for each git.
@@ -29,10 +30,4 @@ fn origin(world: &World) -> PathBuf {
     world.commit_files(&dir, "main", &[("old.txt", "older\n")], "older");
     seeded(world, &dir);
     dir
-}
-
-fn executable(path: &Path, content: &str) {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::write(path, content).unwrap();
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
 }
