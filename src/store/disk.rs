@@ -1,5 +1,5 @@
-//! Small file operations that the store shares: the modes of new files, writing aside, syncing, removing what
-//! may be read-only, and reading a file in whose place a command may have put a fifo, a device or a link.
+//! Small file operations that the store shares: the modes of new files, where a path leads, writing aside, syncing,
+//! removing what may be read-only, and reading a file in whose place a command may have put a fifo, a device or a link.
 
 use crate::protocol::text::hex;
 use crate::store::{StoreError, beneath, io_error};
@@ -333,20 +333,15 @@ pub(crate) fn sync_tables(common_dir: &Path) -> Result<(), StoreError> {
     sync(&folder)
 }
 
-/// Returns the place that a path leads to: links in what exists of it are followed, and what does not exist is taken
-/// as it is spelled.
-pub(super) fn place_of(path: &Path) -> PathBuf {
-    let known = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
-    let Some((above, mut place)) = known else { return path.to_owned() };
-    let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
-    for part in rest.components() {
-        match part {
-            Component::ParentDir => drop(place.pop()),
-            part => place.push(part),
-        }
-    }
-    // Behind a `..` may be more that exists.
-    if rest.components().any(|part| part == Component::ParentDir) { place_of(&place) } else { place }
+/// Returns the place that a path leads to, or will once its missing folders are made. `None` where it leads nowhere:
+/// through a link to what does not exist, or back with `..` from what does not.
+pub(super) fn place_of(path: &Path) -> Option<PathBuf> {
+    let (above, place) = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)))?;
+    let missing = path.strip_prefix(above).ok()?;
+    let mut parts = missing.components();
+    let is_link = parts.clone().next().is_some_and(|first| above.join(first).symlink_metadata().is_ok());
+    let leads_on = !is_link && parts.all(|part| matches!(part, Component::Normal(_)));
+    leads_on.then(|| place.join(missing))
 }
 
 fn is_dir_or_gone(path: &Path) -> bool {

@@ -10,7 +10,7 @@ use crate::store::backends::gix_store::{
     Backend, GixStore, Options, backend_for, git_store, keep_delta_bases,
 };
 use crate::store::config::protected::{DOT_GIT_MAX, Site, standing_in};
-use crate::store::disk::{Shared, place_of};
+use crate::store::disk::Shared;
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::Git;
 use crate::store::refs::reading::is_absent;
@@ -350,12 +350,11 @@ impl Repository {
 
     /// Returns which bits a new file or folder at this path gets: those that `core.sharedRepository` asks for
     /// below the Git directory, and the umask's in a working tree, as with Git. A bare repository may contain the
-    /// working tree.
+    /// working tree. The path is compared as it is spelled.
     pub(crate) fn shared_at(&self, path: &Path) -> Shared {
-        let place = place_of(path);
         let trees = [&self.work_dir, &self.main_dir].into_iter().flatten();
-        let mut inner = trees.filter(|tree| tree.starts_with(&self.common_dir));
-        let is_git = place.starts_with(&self.common_dir) && !inner.any(|tree| place.starts_with(tree));
+        let mut inner = trees.filter(|tree| **tree != self.common_dir && tree.starts_with(&self.common_dir));
+        let is_git = path.starts_with(&self.common_dir) && !inner.any(|tree| path.starts_with(tree));
         if is_git { self.shared } else { Shared::Umask }
     }
 
@@ -367,7 +366,7 @@ impl Repository {
 
     /// Creates a folder where it is missing, and what is missing above it, with the mode of its place.
     pub(crate) fn make(&self, folder: &Path) -> Result<(), StoreError> {
-        if folder.is_dir() { Ok(()) } else { self.shared_at(folder).make(folder) }
+        self.shared_at(folder).make(folder)
     }
 
     /// Writes a file of the Git directory as [`write_aside`] does, with that mode.

@@ -1,7 +1,8 @@
 //! Hooks: what lands starts its chain once, whichever command brought it, and no command waits for it.
 
-use crate::support::Repo;
 use crate::support::life::{BIN, Life, done, eventually, now};
+use crate::support::{Repo, git_that};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -436,6 +437,12 @@ fn hooks_of_others_are_left_as_they_were() {
     assert_eq!(after.len(), before.len());
 }
 
+/// Returns a PATH with a Git that says that it is of this version.
+fn git_of(life: &Life, version: &str) -> OsString {
+    let says = "for last; do :; done; test \"$last\" != version || { echo git version VERSION; exit; }";
+    git_that(&life.repo.home(), &format!("{}\nexec \"$real\" \"$@\"", says.replace("VERSION", version)))
+}
+
 /// K41: a Git that was upgraded, or is an older one again, starts each hook once, and the user's own lines stay.
 #[test]
 fn an_installation_by_another_git_replaces_the_one_before() {
@@ -448,18 +455,9 @@ fn an_installation_by_another_git_replaces_the_one_before() {
     };
     let mine = "#!/bin/sh\necho mine >>\"$T/mine\"\n";
     script(hooks.join("post-commit"), mine);
-    let (git, bin) = (which::which("git").unwrap(), life.path("bin"));
-    std::fs::create_dir(&bin).unwrap();
     let installed_by = |version: &str| {
-        let says = format!(
-            "#!/bin/sh\nfor last; do :; done\ntest \"$last\" != version || {{ echo git version {version}; exit; }}\n\
-             exec {} \"$@\"\n",
-            git.display()
-        );
-        script(bin.join("git"), &says);
         let mut call = life.aynig(&["hooks", "install"]);
-        call.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
-        done(call.output().unwrap()).expect(0);
+        done(call.env("PATH", git_of(&life, version)).output().unwrap()).expect(0);
         let included = life.repo.try_git(&["config", "--get-all", "include.path"]).status.success();
         let blocks = ["post-commit", "post-merge"]
             .map(|name| std::fs::read_to_string(hooks.join(name)).is_ok_and(|text| text.contains("aynig")));
@@ -492,7 +490,8 @@ fn a_hooks_path_inside_is_used_and_one_outside_is_not() {
     assert!(!life.path(".husky/_/post-merge").exists());
     let outside = life.repo.home().join("hooks");
     // Whichever way it is spelled.
-    for path in [outside.to_str().unwrap(), "../home/hooks", ".git/../../home/none/../hooks"] {
+    std::os::unix::fs::symlink(&outside, life.path("nowhere")).unwrap();
+    for path in [outside.to_str().unwrap(), "../home/hooks", "nowhere", "nothing/../.git/hooks"] {
         life.git(&["config", "core.hooksPath", path]);
         if configured() {
             life.run(&["hooks", "install"]).expect(0);
@@ -502,7 +501,7 @@ fn a_hooks_path_inside_is_used_and_one_outside_is_not() {
             let said = life.run(&["hooks", "install"]).expect(1);
             assert_eq!(said.stdout.matches("outside the repository").count(), 4, "{path}: {said:?}");
         }
-        assert!(!outside.exists(), "{path}");
+        assert!(!outside.exists() && !life.path("nothing").exists(), "{path}");
     }
     let link = life.repo.home().join("link");
     std::os::unix::fs::symlink(life.path(""), &link).unwrap();
@@ -531,10 +530,21 @@ fn hooks_are_installed_by_many_at_once() {
         assert_eq!(beside.count(), 0);
         // What a killed one left goes with the hooks.
         std::fs::create_dir_all(&hooks).unwrap();
-        std::fs::write(hooks.join("post-commit.aynig-new.1"), "").unwrap();
+        let left = ["post-commit.aynig-new.1", "post-commit.aynig-newsletter", "post-commit.aynig-new.x"];
+        left.iter().for_each(|name| std::fs::write(hooks.join(name), "").unwrap());
         life.run(&["hooks", "uninstall"]).expect(0);
-        assert!(!hooks.join("post-commit").exists() && !hooks.join("post-commit.aynig-new.1").exists());
+        let mut rest =
+            std::fs::read_dir(&hooks).unwrap().flatten().map(|e| e.file_name()).collect::<Vec<_>>();
+        rest.retain(|name| name.as_bytes().starts_with(b"post-commit"));
+        rest.sort();
+        assert_eq!(rest, ["post-commit.aynig-new.x", "post-commit.aynig-newsletter"]);
+        rest.iter().for_each(|name| std::fs::remove_file(hooks.join(name)).unwrap());
     }
+    let newer = git_of(&life, "2.54.0");
+    let install = || life.aynig(&["hooks", "install"]).env("PATH", &newer).spawn().unwrap();
+    let all: Vec<_> = (0..16).map(|_| install()).collect();
+    all.into_iter().for_each(|mut one| assert!(one.wait().unwrap().success()));
+    assert_eq!(life.git(&["config", "--get-all", "include.path"]), "aynig/hooks.gitconfig");
 }
 
 /// A bare repository with hooks, and a clone to push from.

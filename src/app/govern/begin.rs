@@ -102,6 +102,8 @@ impl Branch {
         dispatch: bool,
     ) -> Result<Changed, GovernError> {
         let (branch, here) = (self.of(&session)?, session.current_branch()?);
+        // HEAD may be on a ref that is no branch.
+        let here = here.filter(|here| here.as_bytes().starts_with(b"refs/heads/"));
         self.write(session, true, dispatch, |root, config, ground| {
             // What a new branch begins at is a copy of HEAD's run, which stays under way there.
             if ground.is_new

@@ -48,6 +48,7 @@ pub enum GovernError {
     Held {
         /// The branch that was to be made.
         branch: RefName,
+        /// The id of HEAD's run.
         run: String,
         /// The branch that is checked out; `None` for a HEAD that is on no branch.
         here: Option<RefName>,

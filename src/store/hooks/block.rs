@@ -6,10 +6,10 @@
 use crate::store::disk::Shared;
 use crate::store::{StoreError, io_error};
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 const BEGIN: &[u8] = b"# >>> aynig";
@@ -111,7 +111,13 @@ pub(super) fn insert(path: &Path, script: &[u8], shared: Shared) -> Result<Edit,
 
 /// Writes a whole script, which anyone may execute whom the umask, or the setting of a shared repository, lets read it.
 pub(super) fn create(path: &Path, script: &[u8], shared: Shared) -> Result<Edit, StoreError> {
-    write(path, script, |aside| shared.adjust(aside))
+    write(path, script, |aside| {
+        let meta = aside.metadata().map_err(io_error("read", path))?;
+        // Git ignores a hook that its owner may not execute.
+        let executable = Permissions::from_mode(meta.permissions().mode() | 0o100);
+        std::fs::set_permissions(aside, executable).map_err(io_error("change the mode of", path))?;
+        shared.adjust(aside)
+    })
 }
 
 /// Takes the block out of a hook again, and deletes a hook that holds nothing else.
@@ -129,11 +135,11 @@ pub(super) fn remove(path: &Path) -> Result<Edit, StoreError> {
     rewrite(path, &new)
 }
 
-/// Returns a name's beginning that nothing else in the folder of hooks has: a hook is written to a file whose name is
-/// this and the process's id, before it is renamed into place.
+/// Returns the beginning of the path that a hook is written to before it is renamed into place; what follows is the
+/// process's id.
 fn aside(path: &Path) -> OsString {
     let mut aside = path.as_os_str().to_owned();
-    aside.push(".aynig-new");
+    aside.push(".aynig-new.");
     aside
 }
 
@@ -142,8 +148,10 @@ fn remove_asides(path: &Path) {
     let aside = aside(path);
     let entries = path.parent().and_then(|folder| std::fs::read_dir(folder).ok());
     for entry in entries.into_iter().flatten().flatten() {
-        if entry.path().as_os_str().as_bytes().starts_with(aside.as_bytes()) {
-            let _ = std::fs::remove_file(entry.path());
+        let (path, aside) = (entry.path(), aside.as_bytes());
+        let id = path.as_os_str().as_bytes().strip_prefix(aside);
+        if id.is_some_and(|id| id.iter().all(u8::is_ascii_digit)) {
+            let _ = std::fs::remove_file(path);
         }
     }
 }
@@ -164,7 +172,7 @@ fn write(
 ) -> Result<Edit, StoreError> {
     // Another process may write the same hook.
     let mut aside = aside(path);
-    aside.push(format!(".{}", std::process::id()));
+    aside.push(std::process::id().to_string());
     let aside = PathBuf::from(aside);
     // A mode counts for a new file only.
     let _ = std::fs::remove_file(&aside);

@@ -10,7 +10,7 @@
 mod block;
 
 use crate::store::StoreError;
-use crate::store::disk::place_of;
+use crate::store::disk::{Shared, place_of};
 use crate::store::repository::Repository;
 use block::Edit;
 use std::ffi::OsString;
@@ -176,10 +176,12 @@ impl<'r> Hooks<'r> {
             if self.repo.common_dir.join(OURS).exists() {
                 self.unconfigure()?;
             }
+            let place = place_of(&self.dir);
+            let shared = place.map_or(Shared::Umask, |place| self.repo.shared_at(&place));
             for event in self.events() {
                 let path = self.dir.join(event.name());
-                if self.refusal(&path).is_none() && (path.exists() || self.is_inside()) {
-                    block::insert(&path, &event.script(program), self.repo.shared_at(&path))?;
+                if self.refusal(&path).is_none() {
+                    block::insert(&path, &event.script(program), shared)?;
                 }
             }
         }
@@ -255,7 +257,8 @@ impl<'r> Hooks<'r> {
         }
         self.repo.write(&self.repo.common_dir.join(OURS), &text)?;
         if !self.is_included()? {
-            self.config(&["--add", INCLUDE, OURS])?;
+            // Another process may have added it meanwhile.
+            self.config(&["--fixed-value", "--replace-all", INCLUDE, OURS, OURS])?;
         }
         Ok(())
     }
@@ -319,7 +322,7 @@ impl<'r> Hooks<'r> {
     }
 
     fn is_inside(&self) -> bool {
-        let dir = place_of(&self.dir);
+        let Some(dir) = place_of(&self.dir) else { return false };
         let places = [Some(&self.repo.common_dir), self.repo.work_dir.as_ref(), self.repo.main_dir.as_ref()];
         places.into_iter().flatten().any(|place| dir.starts_with(place))
     }
