@@ -16,9 +16,12 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{ASKED, HEARD_REFS};
 use crate::store::slots::{SET_ASIDE, modules};
 use crate::store::{Commit, RefName, Swap, children, command_tree, locks, remove_tree, swap};
+use nix::unistd::geteuid;
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -156,8 +159,14 @@ impl<'a> Collector<'a> {
         changed.is_ok_and(|t| self.now.duration_since(t).unwrap_or_default() >= than)
     }
 
-    /// Removes a file or folder, unless this is a dry run of the collection.
+    /// Removes a file or folder, unless this is a dry run of the collection. In a repository that accounts share, the
+    /// folder of another account is left to that account's own collection.
     fn remove(&mut self, kind: Kind, path: PathBuf) {
+        let own = geteuid();
+        let is_others = |meta: Metadata| meta.is_dir() && !own.is_root() && meta.uid() != own.as_raw();
+        if path.symlink_metadata().is_ok_and(is_others) {
+            return;
+        }
         if !self.dry
             && let Err(error) = remove_tree(&path)
         {

@@ -245,6 +245,19 @@ fn another_account_of_the_group_adds_worktrees_and_ticks() {
     let said = as_other(BIN, &["set-state", "build", "-b", "theirs"]);
     assert!(said.code == Some(0) && !said.stderr.contains("not dispatched"), "{said:?}");
     eventually("the second account's chain is through", || (life.state("theirs") == "done").then_some(()));
+    // What one account leaves behind is its own to collect, and keeps no other's collection from its end.
+    let left = git.join("aynig/.retired-11111111-2222-4333-8444-555555555555");
+    std::fs::create_dir_all(left.join("x")).unwrap();
+    for path in [left.join("x"), left.clone()] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        done(life.repo.command("touch").args(["-d", "3 days ago"]).arg(&path).output().unwrap()).expect(0);
+    }
+    for dry in [&["-n"][..], &[]] {
+        let said = as_other(BIN, &[&["gc"], dry].concat()).expect(0);
+        assert!(left.exists() && !said.stdout.contains(".retired-"), "{said:?}");
+    }
+    life.run(&["gc"]).expect(0);
+    assert!(!left.exists());
 }
 
 /// K14, K42: the same of what a slot's registration has where refs are in tables.
