@@ -199,7 +199,13 @@ impl Runner<'_> {
         told: &impl Fn(&Report),
     ) -> bool {
         loop {
-            let report = self.tick(branch, dry);
+            let mut report = self.tick(branch, dry);
+            if !chain && let Verdict::Ran(ran) = &report.verdict {
+                // Nothing looks at the branch again, as a chain does. The outcome is on the branch: an error that only
+                // keeps this note from being made is no failure.
+                let slip = self.slip_in(&ran.outcome).unwrap_or_default();
+                report.notes.extend(slip);
+            }
             told(&report);
             let lost = matches!(report.verdict, Verdict::LostRace);
             let elsewhere = lost && self.settings.remote.is_some();

@@ -55,7 +55,13 @@ fn a_state_that_a_command_comes_to_is_not_taken_for_its_own() {
     );
     // Another command's is.
     world.aynig(&dir, &["set-state", "slip", "-b", "other"]).expect(0);
-    world.aynig(&dir, &["tick", "other"]).expect(0);
+    let said = world.aynig(&dir, &["tick", "other"]).expect(0);
+    assert_eq!(
+        said.err.matches("no command answers 'dratf': did you mean 'draft'?").count(),
+        1,
+        "{}",
+        said.err
+    );
     let said = world.aynig(&dir, &["status", "other"]).expect(0);
     assert!(said.out.contains("did you mean 'draft'?"), "{}", said.out);
     // And so is a person's, whichever branch a look at all of them comes to first.
