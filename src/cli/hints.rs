@@ -11,10 +11,10 @@ use crate::runner::RunnerError;
 use crate::runner::home::Home;
 use crate::runner::report::{Report, is_full};
 use crate::store::command_start::Unfit;
+use crate::store::disk::is_of_another_account;
 use crate::store::{RefName, RemoteFailure, StoreError, Unread, tracking};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -211,7 +211,7 @@ pub fn of(error: &RunnerError, branch: Option<&RefName>) -> Vec<String> {
                 let other = "git config --global aynig.worktreeDir <folder>";
                 hints.extend((*what == "worktrees").then(|| other.to_owned()));
                 // Where worktrees are kept may be a folder of the system's.
-                let is_theirs = *what != "worktrees" && is_of_another(path);
+                let is_theirs = *what != "worktrees" && is_of_another_account(path);
                 hints.push(match (in_place_of_a_folder(path), is_theirs) {
                     (Some(file), _) => move_aside(file),
                     (None, true) => take_over(path),
@@ -393,12 +393,6 @@ pub fn show_key(key: &str) -> String {
         }
         None => format!("config --show-origin --get-all {}", shell_word(key.as_bytes())),
     }
-}
-
-/// True for a path that belongs to another account.
-fn is_of_another(path: &Path) -> bool {
-    let own = nix::unistd::geteuid().as_raw();
-    path.symlink_metadata().is_ok_and(|meta| meta.uid() != own)
 }
 
 /// Returns the command that makes this account the owner of a folder.

@@ -14,14 +14,13 @@ use crate::protocol::event::Event;
 use crate::protocol::flow::{FLOWS, TURNS};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{ASKED, HEARD_REFS};
+use crate::store::disk::is_of_another_account;
 use crate::store::slots::{SET_ASIDE, modules};
 use crate::store::{Commit, RefName, Swap, children, command_tree, locks, remove_tree, swap};
 use nix::unistd::geteuid;
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -162,9 +161,8 @@ impl<'a> Collector<'a> {
     /// Removes a file or folder, unless this is a dry run of the collection. In a repository that accounts share, the
     /// folder of another account is left to that account's own collection.
     fn remove(&mut self, kind: Kind, path: PathBuf) {
-        let own = geteuid();
-        let is_others = |meta: Metadata| meta.is_dir() && !own.is_root() && meta.uid() != own.as_raw();
-        if path.symlink_metadata().is_ok_and(is_others) {
+        let is_folder = path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+        if is_folder && !geteuid().is_root() && is_of_another_account(&path) {
             return;
         }
         if !self.dry

@@ -1,14 +1,14 @@
-//! Small file operations that the store shares: the modes of new files, where a path leads, writing aside, syncing,
-//! removing what may be read-only, and reading a file in whose place a command may have put a fifo, a device or a link.
+//! Small file operations that the store shares: the modes of new files, whose a path is, where it leads, writing aside,
+//! syncing, removing what may be read-only, and reading a file in whose place a command may have put a fifo, a device or a
+//! link.
 
 use crate::protocol::text::hex;
 use crate::store::{StoreError, beneath, io_error};
-use nix::fcntl::OFlag;
+use nix::unistd::geteuid;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
 /// `core.sharedRepository`: which mode bits files of the repository get beyond the umask.
@@ -156,30 +156,37 @@ pub(super) fn copy_file(from: &mut &File, to: &Path) -> std::io::Result<File> {
 pub(crate) fn write_aside(path: &Path, content: &[u8], shared: Shared) -> Result<(), StoreError> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{}", std::process::id()));
-    let aside = Path::new(&aside);
-    // Anything but a plain file was put there by a process that knows the name, and is never written through.
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let open = || {
-        let mut options = File::options();
-        options.write(true).create(true).truncate(true).custom_flags(flags.bits()).open(aside)
-    };
-    // As a rule nothing is there.
-    let opened = match File::options().write(true).create_new(true).open(aside) {
+    write_beside(path, Path::new(&aside), content, 0o666, |aside| {
+        shared.give(aside);
+        Ok(())
+    })
+}
+
+/// Writes a new file at `aside`, with this mode less the umask, and renames it to `path`. `finish` may change what else
+/// there is to it before anybody sees it.
+pub(super) fn write_beside(
+    path: &Path,
+    aside: &Path,
+    content: &[u8],
+    mode: u32,
+    finish: impl FnOnce(&Path) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let open = || File::options().write(true).create_new(true).mode(mode).open(aside);
+    // As a rule nothing is there. Whatever is was left by a crash, or put there by a process that knows the name, and is
+    // never written through.
+    let opened = match open() {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            if !is_plain(aside) {
-                let _ = std::fs::remove_file(aside);
-            }
+            let _ = std::fs::remove_file(aside);
             open()
         }
         opened => opened,
     };
-    let written = opened.and_then(|mut file| std::io::Write::write_all(&mut file, content));
-    shared.give(aside);
-    let written = written.and_then(|()| std::fs::rename(aside, path));
-    written.map_err(|error| {
-        let _ = std::fs::remove_file(aside);
-        io_error("write", path)(error)
-    })
+    let written = opened
+        .and_then(|mut file| std::io::Write::write_all(&mut file, content))
+        .map_err(io_error("write", path));
+    let written = written.and_then(|()| finish(aside));
+    let written = written.and_then(|()| std::fs::rename(aside, path).map_err(io_error("write", path)));
+    written.inspect_err(|_| drop(std::fs::remove_file(aside)))
 }
 
 /// Reads a plain file of at most `limit` bytes, below a folder that the caller vouches for. A command may
@@ -187,6 +194,11 @@ pub(crate) fn write_aside(path: &Path, content: &[u8], shared: Shared) -> Result
 /// errors, and so is a longer file.
 pub(crate) fn read_plain(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
     Ok(beneath::read_plain(path, limit)?)
+}
+
+/// True for what belongs to another account than this process's.
+pub(crate) fn is_of_another_account(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.uid() != geteuid().as_raw())
 }
 
 /// True for a plain file, which may be read without waiting.

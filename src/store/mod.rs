@@ -13,7 +13,7 @@ pub(crate) mod checkout;
 pub(crate) mod commands;
 pub mod commit;
 pub(crate) mod config;
-mod disk;
+pub(crate) mod disk;
 mod error;
 pub(crate) mod files;
 pub(crate) mod git;

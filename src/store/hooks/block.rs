@@ -3,13 +3,12 @@
 //! The block stands after the first line, which names the shell. A hook that holds nothing but our block was
 //! made by us, and is deleted with it. Implements K41 (older Git).
 
-use crate::store::disk::Shared;
+use crate::store::disk::{Shared, write_beside};
 use crate::store::{StoreError, io_error};
 use std::ffi::OsString;
-use std::fs::{File, Permissions};
-use std::io::Write;
+use std::fs::Permissions;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 const BEGIN: &[u8] = b"# >>> aynig";
@@ -173,14 +172,7 @@ fn write(
     // Another process may write the same hook.
     let mut aside = aside(path);
     aside.push(std::process::id().to_string());
-    let aside = PathBuf::from(aside);
-    // A mode counts for a new file only.
-    let _ = std::fs::remove_file(&aside);
-    let opened = File::options().write(true).create_new(true).mode(0o777).open(&aside);
-    let written = opened.and_then(|mut file| file.write_all(content)).map_err(io_error("write", path));
-    let written = written.and_then(|()| give_mode(&aside));
-    let written = written.and_then(|()| std::fs::rename(&aside, path).map_err(io_error("write", path)));
-    written.inspect_err(|_| drop(std::fs::remove_file(&aside)))?;
+    write_beside(path, Path::new(&aside), content, 0o777, give_mode)?;
     Ok(Edit::Written)
 }
 

@@ -27,7 +27,7 @@ pub(crate) mod turns;
 mod view;
 
 use crate::protocol::id::ObjectId;
-use crate::store::disk::Shared;
+use crate::store::disk::{Shared, is_of_another_account};
 use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, io_error};
 use crate::supervisor::beneath::{Kind, Root};
@@ -227,7 +227,12 @@ impl<'r> Pool<'r> {
     /// Returns the numbers of the slots, the best one for this work first, without those that the user's own
     /// worktrees have.
     pub(crate) fn order(&self, work: &Work<'_>) -> Vec<usize> {
-        affinity::ordered(self.numbers(), work, |n| read_record(&self.notes, n))
+        let mut numbers = affinity::ordered(self.numbers(), work, |n| read_record(&self.notes, n));
+        if self.repo.shared != Shared::Umask {
+            // Who may not write a slot's files has to give it up whole, and can't even remove it.
+            numbers.sort_by_cached_key(|n| is_of_another_account(&self.admin(*n)));
+        }
+        numbers
     }
 
     /// Returns the numbers of the slots in ascending order, without those that the user's own worktrees have.

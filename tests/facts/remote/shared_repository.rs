@@ -260,6 +260,54 @@ fn another_account_of_the_group_adds_worktrees_and_ticks() {
     assert!(!left.exists());
 }
 
+/// K14, K57: an account takes a slot of its own before another's, whose files it may not write and would leave behind.
+#[test]
+fn accounts_that_take_turns_keep_their_slots() {
+    if !nix::unistd::geteuid().is_root() || which::which("setpriv").is_err() {
+        return crate::support::skipped("only root can be two accounts");
+    }
+    let life = Life::new(&[("build", "echo x >>file; echo 'SET_STATE {\"state\":\"done\"}'")]);
+    life.config("safe.directory", "*");
+    life.config("aynig.commandsFrom", "branch");
+    let (here, bare) = (life.repo.path(), life.repo.home().join("bare"));
+    let at = bare.to_str().unwrap().to_owned();
+    life.git(&["clone", "-q", "--bare", here.to_str().unwrap(), &at]);
+    life.git(&["-C", &at, "config", "core.sharedRepository", "group"]);
+    all(&bare, &mut |path| {
+        chown(path, None, Some(GROUP)).unwrap();
+        let meta = path.symlink_metadata().unwrap();
+        let mode = meta.permissions().mode() | if meta.is_dir() { 0o2070 } else { 0o060 };
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    });
+    for above in bare.ancestors().skip(1).take_while(|p| *p != Path::new("/tmp")) {
+        std::fs::set_permissions(above, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    std::fs::set_permissions(life.repo.home().join(".gitconfig"), std::fs::Permissions::from_mode(0o644))
+        .unwrap();
+    let ticked = |account: u32, branch: &str| {
+        let mut command = life.repo.command("setpriv");
+        command.args([&format!("--reuid={account}"), &format!("--regid={GROUP}"), "--clear-groups", BIN]);
+        done(command.current_dir(&bare).args(["tick", "--jobs", "2", branch]).output().unwrap()).expect(0);
+    };
+    for turn in 0..3 {
+        for account in [OTHER, OTHER + 2] {
+            let branch = format!("b{turn}-{account}");
+            let said = life
+                .repo
+                .command(BIN)
+                .current_dir(&bare)
+                .args(["set-state", "build", "-b", &branch])
+                .output();
+            done(said.unwrap()).expect(0);
+            ticked(account, &branch);
+        }
+    }
+    let slots: Vec<_> = std::fs::read_dir(bare.join("aynig/worktrees")).unwrap().flatten().collect();
+    let mut names: Vec<_> = slots.iter().map(|slot| slot.file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["0", "1"]);
+}
+
 /// K14, K42: the same of what a slot's registration has where refs are in tables.
 #[test]
 fn a_slot_with_tables_of_refs_is_the_groups() {
