@@ -102,6 +102,8 @@ pub(crate) struct Hooks<'r> {
     repo: &'r Repository,
     /// The folder in which Git looks for hook files.
     dir: PathBuf,
+    /// Where that path leads, if that is inside the repository.
+    inside: Option<PathBuf>,
 }
 
 /// The configuration key that includes our file of hooks.
@@ -120,7 +122,10 @@ impl<'r> Hooks<'r> {
         let printed = command.args(["--git-path", "hooks"]).in_dir(home).ok()?;
         let path =
             PathBuf::from(OsString::from_vec(printed.strip_suffix(b"\n").unwrap_or(&printed).to_vec()));
-        Ok(Self { repo, dir: home.join(path) })
+        let dir = home.join(path);
+        let places = [Some(&repo.common_dir), repo.work_dir.as_ref(), repo.main_dir.as_ref()];
+        let is_ours = |place: &PathBuf| places.iter().flatten().any(|ours| place.starts_with(ours));
+        Ok(Self { repo, inside: place_of(&dir).filter(is_ours), dir })
     }
 
     /// Returns the events that can happen in this repository: a bare one only receives pushes.
@@ -146,14 +151,10 @@ impl<'r> Hooks<'r> {
         let path = self.dir.join(event.name());
         Ok(match block::read(&path)? {
             Some(content) if block::has(&content) => Standing::Block(path),
-            Some(_) => match self.refusal(&path) {
+            Some(_) | None => match self.refusal(&path) {
                 Some(why) => Standing::LeftAlone(path, why),
                 None => Standing::Absent,
             },
-            None if !self.is_inside() => {
-                Standing::LeftAlone(path, "core.hooksPath is outside the repository")
-            }
-            None => Standing::Absent,
         })
     }
 
@@ -169,15 +170,14 @@ impl<'r> Hooks<'r> {
         // newer Git would start each hook twice, an older one none.
         if self.by_configuration()? {
             self.configure(program)?;
-            if self.is_inside() {
+            if self.inside.is_some() {
                 self.remove_blocks()?;
             }
         } else {
             if self.repo.common_dir.join(OURS).exists() {
                 self.unconfigure()?;
             }
-            let place = place_of(&self.dir);
-            let shared = place.map_or(Shared::Umask, |place| self.repo.shared_at(&place));
+            let shared = self.inside.as_ref().map_or(Shared::Umask, |place| self.repo.shared_at(place));
             for event in self.events() {
                 let path = self.dir.join(event.name());
                 if self.refusal(&path).is_none() {
@@ -321,20 +321,12 @@ impl<'r> Hooks<'r> {
         crate::store::config::edit::edit(self.repo, args)
     }
 
-    fn is_inside(&self) -> bool {
-        let Some(dir) = place_of(&self.dir) else { return false };
-        let places = [Some(&self.repo.common_dir), self.repo.work_dir.as_ref(), self.repo.main_dir.as_ref()];
-        places.into_iter().flatten().any(|place| dir.starts_with(place))
-    }
-
     /// Returns why the hook file at `path` is left alone; `None` where our block may be put there.
     fn refusal(&self, path: &Path) -> Option<&'static str> {
-        let Ok(meta) = path.symlink_metadata() else {
-            return (!self.is_inside()).then_some("core.hooksPath is outside the repository");
-        };
-        if !self.is_inside() {
+        if self.inside.is_none() {
             return Some("core.hooksPath is outside the repository");
         }
+        let meta = path.symlink_metadata().ok()?;
         if meta.is_symlink() {
             return Some("it is a symbolic link");
         }
