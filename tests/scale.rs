@@ -5,7 +5,6 @@
 mod support;
 
 use std::fmt::Write as _;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 use support::life::{BIN, Life, done, eventually};
@@ -49,8 +48,7 @@ fn count_calls(machine: &Machine<'_>, name: &str, program: &str, key: &str) {
     let script = machine.net.life.shared().join(format!("{name}-counts"));
     let count = machine.net.life.shared().join(name);
     let text = format!("#!/bin/sh\necho x >>'{}'\nexec git-{program} \"$@\"\n", count.display());
-    std::fs::write(&script, text).unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    crate::support::write_program(&script, &text);
     machine.git(&["config", &format!("remote.origin.{key}"), &format!("'{}'", script.display())]);
 }
 
@@ -340,8 +338,7 @@ fn a_hook_of_a_push_starts_few_programs() {
     for shell in ["sh", "bash"] {
         let theirs = format!("#!/bin/{shell}\nwhile read -r line; do echo \"$line\" >&3; done\n");
         std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
-        std::fs::write(&hook, theirs).unwrap();
-        std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+        crate::support::write_program(&hook, &theirs);
         done(server.command(BIN).args(["hooks", "install"]).output().unwrap()).expect(0);
         if !std::fs::read_to_string(&hook).unwrap().contains("aynig") {
             return skipped("this git runs hooks by configuration");

@@ -9,7 +9,6 @@ use super::row::Sweep;
 use super::support::judge::{commits, judge, moves};
 use super::support::life::{Gate, Life, Running, eventually};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 const PHASES: [Phase; 5] = [Phase::Before, Phase::Claimed, Phase::Runs, Phase::Finishes, Phase::After];
 
@@ -140,8 +139,7 @@ fn stage() -> Life {
             "#!/bin/sh\nif [ -n \"$T\" ] && [ -e \"$T/hold-{phase}\" ]; then\n  rm \"$T/hold-{phase}\"\n  \
              echo at >\"$T/at-{phase}\"; read x <\"$T/gate\"\nfi\nexec cat\n"
         );
-        fs::write(&path, script).unwrap();
-        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        crate::support::write_program(&path, &script);
         life.config(&format!("filter.gate.{which}"), &format!("'{}'", path.display()));
     }
     life.config("aynig.jobs", "1");

@@ -14,7 +14,6 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -82,8 +81,7 @@ impl World {
         let life = Life::new(&[("build", "echo 'SET_STATE {\"state\":\"review\"}'")]);
         life.git(&["config", "gc.auto", "0"]);
         let (program, told) = (life.repo.home().join("notify"), life.repo.home().join("told"));
-        std::fs::write(&program, format!("#!/bin/sh\ncat >>'{}'\n", told.display())).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        crate::support::write_program(&program, &format!("#!/bin/sh\ncat >>'{}'\n", told.display()));
         life.config("aynig.notify", &format!("'{}'", program.display()));
         life.event("work", "build", "");
         let saved = Saved::of(life.repo.home().parent().unwrap().to_owned());

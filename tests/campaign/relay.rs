@@ -1,7 +1,6 @@
 //! A relay between `git push` and the remote's `receive-pack` that breaks the connection at one place.
 
 use super::scene::World;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 /// How a connection breaks.
@@ -82,6 +81,5 @@ impl<'w> Relay<'w> {
 
 fn executable(path: &std::path::Path, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, format!("#!/bin/sh\n{text}")).unwrap();
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::write_program(path, &format!("#!/bin/sh\n{text}"));
 }

@@ -450,8 +450,7 @@ fn an_installation_by_another_git_replaces_the_one_before() {
     let hooks = life.repo.git_dir().join("hooks");
     std::fs::create_dir_all(&hooks).unwrap();
     let script = |path: PathBuf, text: &str| {
-        std::fs::write(&path, text).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        crate::support::write_program(&path, text);
     };
     let mine = "#!/bin/sh\necho mine >>\"$T/mine\"\n";
     script(hooks.join("post-commit"), mine);

@@ -55,8 +55,7 @@ impl Trap {
         std::fs::create_dir(&markers).unwrap();
         let write = |name: &str, content: &str| {
             let path = root.join("trap").join(name);
-            std::fs::write(&path, content).unwrap();
-            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+            crate::support::write_program(&path, content);
         };
         let m = markers.display();
         write("run", &format!("#!/bin/sh\n/usr/bin/touch '{m}/run'\n"));

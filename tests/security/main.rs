@@ -48,8 +48,7 @@ fn global(world: &World, args: &[&str]) {
 
 fn executable(path: &Path, script: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, script).unwrap();
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::write_program(path, script);
 }
 
 /// How often: all of it for the campaign, else a part.

@@ -8,7 +8,6 @@ use aynig::protocol::id::ObjectId;
 use aynig::protocol::invariants::{Move, Recorded, Violation, check};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -74,8 +73,7 @@ impl Ledger {
              fi\necho \"$1 $old $new $ref\"\ndone >>'{}'\n",
             at.display()
         );
-        fs::write(&hook, script).unwrap();
-        fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).unwrap();
+        crate::support::write_program(&hook, &script);
         Self(at.to_owned())
     }
 

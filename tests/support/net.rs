@@ -7,7 +7,6 @@
 use super::life::{Done, Life, Running, done};
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -78,8 +77,7 @@ impl Net {
     pub fn hook(&self, name: &str, script: &str) {
         let path = self.origin().join("hooks").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        crate::support::write_program(&path, &format!("#!/bin/sh\n{script}\n"));
     }
 
     pub fn machine(&self, name: &str) -> Machine<'_> {

@@ -6,7 +6,6 @@ use crate::support::life::{Done, Running};
 use aynig::contract::words::{Mode, Provider};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 /// The command of a turn as `flow init` writes it.
 const OWN: &str = "# A node of a flow has its turn. See gitaynig-flow(7).\nexec git aynig flow turn";
@@ -109,8 +108,7 @@ fn a_confined_agent_calls_the_tools_of_the_flow() {
     fs::write(stage.life.shared().join("claude.sh"), script).unwrap();
     stage.life.config("aynig.provider.claude.command", &format!("sh '{t}/claude.sh'"));
     let helper = stage.life.shared().join("git-aynig-serve");
-    fs::write(&helper, "#!/bin/sh\nexit 1\n").unwrap();
-    fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();
+    crate::support::write_program(&helper, "#!/bin/sh\nexit 1\n");
     let branch = stage.branch("solo");
     stage.life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);
     let mut tick = stage.life.aynig(&["tick", &branch]);

@@ -78,8 +78,7 @@ impl Turn {
         fs::write(&path, script).unwrap();
         stage.life.config("aynig.provider.claude.command", &format!("sh '{}'", path.display()));
         let helper = stage.life.shared().join("git-aynig-serve");
-        fs::write(&helper, "#!/bin/sh\nexit 1\n").unwrap();
-        fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();
+        crate::support::write_program(&helper, "#!/bin/sh\nexit 1\n");
         let gate = stage.life.gate("gate");
         let branch = stage.branch("lead");
         stage.life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);

@@ -5,7 +5,6 @@ use crate::support::life::{Done, Life, eventually};
 use aynig::contract::words::{GlobalMode, Mode};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -120,8 +119,7 @@ fn a_command_that_only_calls_us_starts_no_git() {
     fs::create_dir(&bin).unwrap();
     let script =
         format!("#!/bin/sh\necho \"$*\" >>'{}'\nexec {} \"$@\"\n", noted.display(), git.unwrap().trim());
-    fs::write(bin.join("git"), script).unwrap();
-    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    crate::support::write_program(&bin.join("git"), &script);
     let called = |of: &str| {
         let _ = fs::remove_file(&noted);
         life.run(&["send", &branch, "-m", of, "--no-tick"]).expect(0);

@@ -6,7 +6,6 @@ use crate::support::net::Net;
 use crate::support::{Repo, git_that};
 use nix::sys::signal::Signal;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 const DONE: &str = "echo done >result; echo 'SET_STATE {\"state\":\"done\"}'";
@@ -296,8 +295,7 @@ fn a_runner_whose_program_was_replaced_goes_on() {
         life.hear("begun");
         if is_there {
             let other = life.shared().join("other");
-            fs::write(&other, "#!/bin/sh\nexit 70\n").unwrap();
-            fs::set_permissions(&other, PermissionsExt::from_mode(0o755)).unwrap();
+            crate::support::write_program(&other, "#!/bin/sh\nexit 70\n");
             fs::rename(&other, &own).unwrap();
         } else {
             fs::remove_file(&own).unwrap();

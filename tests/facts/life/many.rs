@@ -231,8 +231,7 @@ fn a_remote_that_refuses_and_cuts_loses_nothing() {
     for (path, text) in
         [(script.clone(), text), (refuse.join("pre-receive"), "#!/bin/sh\nexit 1\n".to_owned())]
     {
-        std::fs::write(&path, text).unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        crate::support::write_program(&path, &text);
     }
     for machine in &machines {
         machine.git(&["config", "remote.origin.receivepack", &format!("'{}'", script.display())]);

@@ -3,7 +3,6 @@
 use crate::support::life::{Life, eventually};
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 fn next(state: &str) -> String {
@@ -13,8 +12,7 @@ fn next(state: &str) -> String {
 /// A program for `aynig.notify`, in a folder whose name has a blank.
 fn program(life: &Life, script: &str) -> PathBuf {
     let path = life.repo.home().join("my notify");
-    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    crate::support::write_program(&path, &format!("#!/bin/sh\n{script}\n"));
     path
 }
 

@@ -207,9 +207,10 @@ fn checking_out_runs_no_hook_and_no_monitor() {
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }
     let monitor = life.shared().join("monitor");
-    fs::write(&monitor, format!("#!/bin/sh\necho ran >\"{}\"\n", life.shared().join("monitored").display()))
-        .unwrap();
-    fs::set_permissions(&monitor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::write_program(
+        &monitor,
+        &format!("#!/bin/sh\necho ran >\"{}\"\n", life.shared().join("monitored").display()),
+    );
     life.event("work", "build", "");
     let _ = fs::remove_file(life.shared().join("hooks"));
     life.git(&["config", "core.fsmonitor", monitor.to_str().unwrap()]);

@@ -385,8 +385,7 @@ fn s23_nothing_of_the_other_repository_is_run() {
     for hook in ["post-checkout", "reference-transaction", "post-index-change", "pre-receive"] {
         std::fs::create_dir_all(rig.from.join(".git/hooks")).unwrap();
         let path = rig.from.join(".git/hooks").join(hook);
-        std::fs::write(&path, &script).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        crate::support::write_program(&path, &script);
     }
     let run = format!("touch {}; cat", trap.display());
     for key in ["core.fsmonitor", "filter.x.smudge", "uploadpack.packObjectsHook", "core.sshCommand"] {

@@ -182,9 +182,7 @@ fn what_a_killed_installation_left_is_undone_too() {
              exec /bin/cp \"$@\"\n",
             count.display()
         );
-        std::fs::write(bin.join("cp"), script).unwrap();
-        std::fs::set_permissions(bin.join("cp"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-            .unwrap();
+        crate::support::write_program(&bin.join("cp"), &script);
         let (prefix, binary) = (rig.machine().join("usr"), rig.path("binary"));
         let killed = Command::new("sh")
             .arg(root().join("install/install.sh"))
@@ -343,8 +341,7 @@ fn the_guides_settings_and_sandbox_work_on_a_server_without_home() {
         .copied()
         .collect();
     let sandbox = world.root().join("sandbox");
-    std::fs::write(&sandbox, script.join("\n") + "\n").unwrap();
-    std::fs::set_permissions(&sandbox, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::write_program(&sandbox, &(script.join("\n") + "\n"));
     let command = "#!/bin/sh\ntouch \"$GUIDE/made\" made\n[ -e /usr/bin/env ] && ls / >roots\n\
                    echo 'SET_STATE {\"state\":\"done\"}'\n";
     let command = command.replace("$GUIDE", &world.root().display().to_string());

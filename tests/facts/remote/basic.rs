@@ -158,8 +158,7 @@ fn an_answer_that_was_cut_is_no_verdict() {
         // Of each push's answer only so much arrives; what is asked later is answered.
         let script = net.life.shared().join("cut");
         let cut = format!("#!/bin/sh\ngit-receive-pack \"$@\" | dd bs=1 count={bytes} 2>/dev/null\n");
-        std::fs::write(&script, cut).unwrap();
-        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        crate::support::write_program(&script, &cut);
         a.git(&["config", "remote.origin.receivepack", &format!("'{}'", script.display())]);
         let branch = format!("work{round}");
         net.event(&branch, "build", "");
@@ -197,8 +196,7 @@ fn what_fails_once_is_tried_again() {
             "#!/bin/sh\nrm '{}' 2>/dev/null && exit 1\nexec {program} \"$@\"\n",
             flag(name).display()
         );
-        std::fs::write(flag(key), once).unwrap();
-        std::fs::set_permissions(flag(key), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        crate::support::write_program(&flag(key), &once);
         a.git(&["config", &format!("remote.origin.{key}"), &format!("'{}'", flag(key).display())]);
     }
     net.event("work", "build", "");

@@ -94,8 +94,7 @@ fn verbs_that_write_ask_no_remote_of_an_untrusted_repository() {
     net.life.config("aynig.commandsFrom", "none");
     a.git(&["config", "aynig.remote", "origin"]);
     let program = a.dir.join("pack");
-    std::fs::write(&program, "#!/bin/sh\ntouch \"$T/asked\"\nexec git-upload-pack \"$@\"\n").unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::write_program(&program, "#!/bin/sh\ntouch \"$T/asked\"\nexec git-upload-pack \"$@\"\n");
     a.git(&["config", "remote.origin.uploadpack", &format!("'{}'", program.display())]);
     for args in [
         &["set-state", "build", "-b", "work"][..],
@@ -225,8 +224,7 @@ fn answers_by(a: &Machine<'_>, script: &str) {
     // As over HTTP: no filter between has to guess where the first answer ends.
     let begin = "git-receive-pack --stateless-rpc --advertise-refs \"$@\"";
     let text = format!("#!/bin/sh\ncd '{}'\n{begin}\n{script}\n", a.net.life.shared().display());
-    std::fs::write(&place, text).unwrap();
-    std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::write_program(&place, &text);
     a.git(&["config", "remote.origin.receivepack", &format!("'{}'", place.display())]);
 }
 
@@ -326,8 +324,7 @@ fn a_moment_that_was_seen_before_a_remote_fell_silent_is_kept() {
     let silent = net.life.shared().join("deaf");
     let text =
         format!("#!/bin/sh\ntest ! -e '{}' || exit 1\nexec git-upload-pack \"$@\"\n", silent.display());
-    std::fs::write(&script, text).unwrap();
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::write_program(&script, &text);
     a.git(&["config", "remote.origin.uploadpack", &format!("'{}'", script.display())]);
     let said = net.life.shared().join("polls");
     let run = a.aynig(&["run", "--remote", "origin", "--every", "1h"]);

@@ -4,7 +4,6 @@ use crate::support::Repo;
 use crate::support::life::{BIN, Life, done, eventually};
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -98,8 +97,7 @@ fn listens(port: u16) {
 }
 
 fn executable(path: &Path, text: &str) {
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::write_program(path, text);
 }
 
 /// K39

@@ -151,8 +151,10 @@ fn a_transport_that_hangs_ends_with_its_push() {
     let machine = net.machine("a");
     let said = net.life.shared().join("said");
     let script = net.life.shared().join("ssh");
-    std::fs::write(&script, format!("#!/bin/sh\necho $$ >>'{}'\nexec sleep 300\n", said.display())).unwrap();
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::write_program(
+        &script,
+        &format!("#!/bin/sh\necho $$ >>'{}'\nexec sleep 300\n", said.display()),
+    );
     machine.git(&["config", "core.sshCommand", &format!("'{}'", script.display())]);
     machine.git(&["remote", "set-url", "origin", "nobody@example.invalid:x.git"]);
     let new = commit(&machine, &seen, "new");
@@ -199,8 +201,7 @@ fn a_recovery_that_another_machine_was_quicker_with_is_judged_anew() {
         "#!/bin/sh\nmkdir '{}' 2>/dev/null && {push} >&2\nexec git-receive-pack \"$@\"\n",
         once.display()
     );
-    std::fs::write(&script, text).unwrap();
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::write_program(&script, &text);
     a.git(&["config", "remote.origin.receivepack", &format!("'{}'", script.display())]);
     let done = a.start_tick(&["work"]).done();
     assert_eq!((done.code, net.rev("work")), (Some(0), recovery), "{} {}", done.stdout, done.stderr);

@@ -146,8 +146,7 @@ fn a_message_that_is_gone_from_the_remote_is_forgotten() {
     let pushed = net.life.shared().join("pushed");
     let receive = net.life.shared().join("receive");
     let script = format!("#!/bin/sh\necho >>'{}'\nexec git receive-pack \"$@\"\n", pushed.display());
-    std::fs::write(&receive, script).unwrap();
-    std::fs::set_permissions(&receive, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::write_program(&receive, &script);
     b.git(&["config", "remote.origin.receivepack", &format!("'{}'", receive.display())]);
     for branch in [&b"work"[..], b"w\xffrk"] {
         let kind = Kind::new("message").unwrap();
@@ -325,8 +324,7 @@ fn a_look_for_pauses_that_fails_after_the_claim_gives_the_lease_back() {
     net.hook("post-update", &format!("case $1 in refs/heads/work) : >'{}';; esac", deaf.display()));
     let serve = net.life.shared().join("serve");
     let script = format!("#!/bin/sh\n[ ! -e '{}' ] || exit 1\nexec git upload-pack \"$@\"\n", deaf.display());
-    std::fs::write(&serve, script).unwrap();
-    std::fs::set_permissions(&serve, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::write_program(&serve, &script);
     a.git(&["config", "remote.origin.uploadpack", &format!("'{}'", serve.display())]);
     let ticked = a.tick(&["work"]);
     assert!(deaf.exists() && ticked.code != Some(0), "{ticked:?}");

@@ -248,8 +248,7 @@ fn noted(machine: &Machine<'_>) -> PathBuf {
          grep -o '< ref-prefix .*' '{0}' >>'{said}'\nrm -f '{0}'\n",
         call.display()
     );
-    std::fs::write(&script, text).unwrap();
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::write_program(&script, &text);
     machine.git(&["config", "remote.origin.uploadpack", &format!("'{}'", script.display())]);
     log
 }

@@ -413,8 +413,7 @@ fn a_branch_that_goes_away_before_it_is_fetched_is_gone() {
             "#!/bin/sh\ncd \"${{0%/*}}\"; n=$(cat calls 2>/dev/null)x; echo $n >calls\n\
              [ $n != xx ] || (cd \"$1\" && {then}) || exit\nexec git-upload-pack \"$@\"\n"
         );
-        std::fs::write(&script, text).unwrap();
-        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        crate::support::write_program(&script, &text);
         machine.git(&["config", "remote.origin.uploadpack", &format!("'{}'", script.display())]);
         let remote = Repository::discover(&machine.dir, None).unwrap().open_remote("origin", false).unwrap();
         let tip = remote.tip(&work);

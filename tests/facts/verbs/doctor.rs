@@ -668,10 +668,8 @@ fn a_program_of_aynig_exec_that_is_not_here_is_an_error() {
     }
     // A script is there for nothing without what its first line names.
     let script = |name: &str, text: &str| {
-        use std::os::unix::fs::PermissionsExt;
         let path = rig.dir.parent().unwrap().join(name);
-        std::fs::write(&path, text).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        crate::support::write_program(&path, text);
         path.to_str().unwrap().to_owned()
     };
     for (first, why) in [

@@ -117,8 +117,7 @@ fn outside_of_a_repository_each_verb_says_what_to_do() {
     // The file system says it, in whatever language Git does.
     let git = rig.world.root().join("bin/git");
     std::fs::remove_file(&git).unwrap();
-    std::fs::write(&git, "#!/bin/sh\necho 'fatal: Kein Git-Repository' >&2\nexit 128\n").unwrap();
-    std::fs::set_permissions(&git, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::support::write_program(&git, "#!/bin/sh\necho 'fatal: Kein Git-Repository' >&2\nexit 128\n");
     let said = rig.world.aynig(&rig.world.root().join("home"), &["status"]).expect(128);
     assert!(said.err.contains("hint: cd into a repository, or git init"), "{}", said.err);
     // One that can't be opened is not none.
