@@ -17,7 +17,6 @@ use crate::protocol::inbox::{ASKED, HEARD_REFS};
 use crate::store::disk::is_of_another_account;
 use crate::store::slots::{SET_ASIDE, modules};
 use crate::store::{Commit, RefName, Swap, children, command_tree, locks, remove_tree, swap};
-use nix::unistd::geteuid;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -162,7 +161,7 @@ impl<'a> Collector<'a> {
     /// folder of another account is left to that account's own collection.
     fn remove(&mut self, kind: Kind, path: PathBuf) {
         let is_folder = path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
-        if is_folder && !geteuid().is_root() && is_of_another_account(&path) {
+        if is_folder && is_of_another_account(&path) {
             return;
         }
         if !self.dry

@@ -7,7 +7,7 @@
 //! sentence), K13, K33-K35.
 
 use super::landing::AnsweredBy;
-use super::report::{Note, Outcome, Refusal, Verdict};
+use super::report::{Note, Refusal, Verdict};
 use super::settings::CommandsFrom;
 use super::{Runner, RunnerError, Tip};
 use crate::protocol::decide::Idle;
@@ -162,6 +162,20 @@ impl Runner<'_> {
         Ok(about(tip, self.hint_for(&*self.store, own, state, || self.alike(state, tree))?))
     }
 
+    /// Returns the same for a commit that was just written, if no command answers its state.
+    pub(super) fn missed(&self, commit: ObjectId, state: &StateName) -> Result<Option<Note>, RunnerError> {
+        let tip = Tip::from(self.store.read_commit(commit)?);
+        match self.resolve(&tip)? {
+            Resolved::Missing => self.command_elsewhere(&tip, state),
+            // Which commands count is yet to be said.
+            Resolved::Refused(_) => {
+                let meant = self.alike(state, tip.commit.tree)?;
+                Ok(about(&tip, Some(Note::NearlyAState(state.clone(), meant))))
+            }
+            Resolved::Found(_) | Resolved::Unusable { .. } | Resolved::NotAsked => Ok(None),
+        }
+    }
+
     /// Returns the same for any head of this state with one tree; [`about`] makes it the hint for one head. `own` finds
     /// the `.aynig` tree in it, and `alike` what [`Runner::alike`] does.
     pub(super) fn hint_for<S: Reads + ?Sized>(
@@ -206,17 +220,6 @@ impl Runner<'_> {
         };
         let Some(folder) = command_tree::find(&*self.store, tree)? else { return Ok(Vec::new()) };
         Ok(self.nearly(state, &command_tree::list(&*self.store, folder)?))
-    }
-
-    /// Returns the hint to states with a command, where a run came to one without, of nearly that name.
-    pub(super) fn slip_in(&self, outcome: &Outcome) -> Result<Option<Note>, RunnerError> {
-        let (Outcome::Advanced { state, commit } | Outcome::Own { commit, state: Some(state) }) = outcome
-        else {
-            return Ok(None);
-        };
-        let tip = Tip::from(self.store.read_commit(*commit)?);
-        let meant = self.alike(state, tip.commit.tree)?;
-        Ok(about(&tip, Some(Note::NearlyAState(state.clone(), meant))))
     }
 
     /// Returns those of these states with a command, each with the role that it is of, whose names are nearly that of

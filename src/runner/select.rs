@@ -10,7 +10,7 @@ use super::known::Around;
 use super::lookups::Lookups;
 use super::pending::any_free;
 use super::queue::note_waiting;
-use super::report::{Note, Report, Verdict};
+use super::report::{Note, Outcome, Report, Verdict};
 use super::resolve::Resolved;
 use super::settings::{CommandsFrom, CurrentBranch};
 use super::slot::Occupants;
@@ -200,11 +200,15 @@ impl Runner<'_> {
     ) -> bool {
         loop {
             let mut report = self.tick(branch, dry);
-            if !chain && let Verdict::Ran(ran) = &report.verdict {
-                // Nothing looks at the branch again, as a chain does. The outcome is on the branch: an error that only
-                // keeps this note from being made is no failure.
-                let slip = self.slip_in(&ran.outcome).unwrap_or_default();
-                report.notes.extend(slip);
+            // A chain looks at the branch again, and finds the same.
+            if !chain
+                && let Verdict::Ran(ran) = &report.verdict
+                && let Outcome::Advanced { commit, state } | Outcome::Own { commit, state: Some(state) } =
+                    &ran.outcome
+            {
+                // The outcome is on the branch: an error that only keeps this note from being made is no failure.
+                let missed = self.missed(*commit, state).unwrap_or_default();
+                report.notes.extend(missed);
             }
             told(&report);
             let lost = matches!(report.verdict, Verdict::LostRace);
@@ -545,12 +549,10 @@ where
 pub(crate) fn advanced(report: &Report) -> bool {
     match &report.verdict {
         Verdict::Ran(ran) => match &ran.outcome {
-            super::report::Outcome::Advanced { .. }
-            | super::report::Outcome::Own { .. }
-            | super::report::Outcome::Stalled { .. } => ran.interrupted.is_none(),
-            super::report::Outcome::KeptLease { .. }
-            | super::report::Outcome::LeaseLeft { .. }
-            | super::report::Outcome::Fenced { .. } => false,
+            Outcome::Advanced { .. } | Outcome::Own { .. } | Outcome::Stalled { .. } => {
+                ran.interrupted.is_none()
+            }
+            Outcome::KeptLease { .. } | Outcome::LeaseLeft { .. } | Outcome::Fenced { .. } => false,
         },
         Verdict::LostRace | Verdict::Unlanded { .. } => true,
         Verdict::Idle(

@@ -196,9 +196,10 @@ pub(crate) fn read_plain(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
     Ok(beneath::read_plain(path, limit)?)
 }
 
-/// True for what belongs to another account than this process's.
+/// True for what belongs to another account than this process's, and is that one's to write. To root nothing is.
 pub(crate) fn is_of_another_account(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|meta| meta.uid() != geteuid().as_raw())
+    let own = geteuid();
+    !own.is_root() && path.symlink_metadata().is_ok_and(|meta| meta.uid() != own.as_raw())
 }
 
 /// True for a plain file, which may be read without waiting.

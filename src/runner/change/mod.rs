@@ -193,18 +193,15 @@ impl Runner<'_> {
         let commit = self.write_declared(branch, &message, tip.commit.tree, vec![tip.id()])?;
         let log = format!("aynig: set {}", next.state);
         unless_raced(branch, self.advance(branch, tip.id(), commit, &log)?)?;
-        self.answered(written(branch, commit, &next.state), tip.commit.tree)
+        Ok(self.answered(written(branch, commit, &next.state)))
     }
 
-    /// Adds a note if nothing answers the written state, and its name is nearly that of a state that a
-    /// command answers.
-    fn answered(&self, mut written: Written, tree: ObjectId) -> Result<Written, ChangeError> {
+    /// Adds a note if nothing answers the written state, and a command seems to be meant.
+    fn answered(&self, mut written: Written) -> Written {
         // The commit is on the branch by now: an error that only keeps this note from being made is no
         // failure.
-        let meant = self.alike(&written.state, tree).unwrap_or_default();
-        let note = (!meant.is_empty()).then(|| Note::NearlyAState(written.state.clone(), meant));
-        written.notes.extend(note);
-        Ok(written)
+        written.notes.extend(self.missed(written.commit, &written.state).unwrap_or_default());
+        written
     }
 
     /// True if this is the branch that the run is about.
@@ -223,7 +220,7 @@ impl Runner<'_> {
         let tree = self.store.read_commit(head)?.tree;
         let commit = self.write_declared(branch, &next.message(dialect, &own), tree, vec![head])?;
         self.create_at(branch, commit, &format!("aynig: set {}", next.state))?;
-        self.answered(Written { created: true, ..written(branch, commit, &next.state) }, tree)
+        Ok(self.answered(Written { created: true, ..written(branch, commit, &next.state) }))
     }
 
     /// Creates a branch at a commit.

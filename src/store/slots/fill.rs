@@ -10,6 +10,7 @@ use super::{FileId, Slot, attributes, bomb, scan};
 use crate::protocol::id::ObjectId;
 use crate::store::backends::gix_report::gix_write_error;
 use crate::store::backends::gix_store::Backend;
+use crate::store::disk::is_of_another_account;
 use crate::store::repository::Repository;
 use crate::store::{StoreError, copy_file, copy_index, io_error};
 use std::ffi::OsStr;
@@ -50,7 +51,8 @@ impl Slot {
         }
         self.go_home(repo);
         let known = self.record.tree.is_some() && self.is_folder();
-        if known && self.opened_admin().is_ok() {
+        // A command could not write another account's files, which a slot that is used again would have.
+        if known && !is_of_another_account(&self.dir) && self.opened_admin().is_ok() {
             match self.refill(repo, commit, tree) {
                 Ok(filled) => return Ok(filled),
                 Err(error) => {

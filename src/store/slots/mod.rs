@@ -229,8 +229,10 @@ impl<'r> Pool<'r> {
     pub(crate) fn order(&self, work: &Work<'_>) -> Vec<usize> {
         let mut numbers = affinity::ordered(self.numbers(), work, |n| read_record(&self.notes, n));
         if self.repo.shared != Shared::Umask {
-            // Who may not write a slot's files has to give it up whole, and can't even remove it.
-            numbers.sort_by_cached_key(|n| is_of_another_account(&self.admin(*n)));
+            // One of another account's has to be given up whole, and can't even be removed.
+            numbers.sort_by_cached_key(|n| {
+                [self.home(*n), self.admin(*n)].iter().any(|p| is_of_another_account(p))
+            });
         }
         numbers
     }

@@ -266,7 +266,10 @@ fn accounts_that_take_turns_keep_their_slots() {
     if !nix::unistd::geteuid().is_root() || which::which("setpriv").is_err() {
         return crate::support::skipped("only root can be two accounts");
     }
-    let life = Life::new(&[("build", "echo x >>file; echo 'SET_STATE {\"state\":\"done\"}'")]);
+    let life = Life::new(&[
+        ("build", "echo x >>file; echo 'SET_STATE {\"state\":\"done\"}'"),
+        ("look", "echo 'SET_STATE {\"state\":\"done\"}'"),
+    ]);
     life.config("safe.directory", "*");
     life.config("aynig.commandsFrom", "branch");
     let (here, bare) = (life.repo.path(), life.repo.home().join("bare"));
@@ -284,28 +287,26 @@ fn accounts_that_take_turns_keep_their_slots() {
     }
     std::fs::set_permissions(life.repo.home().join(".gitconfig"), std::fs::Permissions::from_mode(0o644))
         .unwrap();
-    let ticked = |account: u32, branch: &str| {
+    let answer = |account: u32, jobs: &str, state: &str, branch: &str| {
+        let set = life.repo.command(BIN).current_dir(&bare).args(["set-state", state, "-b", branch]).output();
+        done(set.unwrap()).expect(0);
         let mut command = life.repo.command("setpriv");
         command.args([&format!("--reuid={account}"), &format!("--regid={GROUP}"), "--clear-groups", BIN]);
-        done(command.current_dir(&bare).args(["tick", "--jobs", "2", branch]).output().unwrap()).expect(0);
+        done(command.current_dir(&bare).args(["tick", "--jobs", jobs, branch]).output().unwrap()).expect(0);
     };
     for turn in 0..3 {
         for account in [OTHER, OTHER + 2] {
-            let branch = format!("b{turn}-{account}");
-            let said = life
-                .repo
-                .command(BIN)
-                .current_dir(&bare)
-                .args(["set-state", "build", "-b", &branch])
-                .output();
-            done(said.unwrap()).expect(0);
-            ticked(account, &branch);
+            answer(account, "2", "build", &format!("b{turn}-{account}"));
         }
     }
     let slots: Vec<_> = std::fs::read_dir(bare.join("aynig/worktrees")).unwrap().flatten().collect();
     let mut names: Vec<_> = slots.iter().map(|slot| slot.file_name()).collect();
     names.sort();
     assert_eq!(names, ["0", "1"]);
+    // Where all are others', the files are the own account's all the same, also where they would be right as they are.
+    answer(OTHER, "1", "look", "seen");
+    answer(OTHER + 2, "1", "build", "built");
+    assert_eq!(life.git(&["-C", &at, "show", "built:file"]), "one\nx");
 }
 
 /// K14, K42: the same of what a slot's registration has where refs are in tables.

@@ -74,6 +74,53 @@ fn a_state_that_a_command_comes_to_is_not_taken_for_its_own() {
     assert!(asked.iter().all(|line| !line.starts_with("work")), "{all}");
 }
 
+/// K13, K56: the tick that comes to a state says of it what the next one would.
+#[test]
+fn a_tick_says_of_its_outcome_what_the_next_tick_says_of_the_head() {
+    let world = World::any();
+    let to = |state: &str| format!("echo 'SET_STATE {{\"state\":\"{state}\"}}'");
+    let own = "git aynig set-state dratf";
+    let dir = repo(
+        &world,
+        &[
+            ("draft", DONE),
+            ("slip", &to("dratf")),
+            ("own", own),
+            ("new", &to("drafy")),
+            ("off", &to("drafx")),
+            ("drafx", ""),
+        ],
+    );
+    world.git(&dir, &["update-index", "--chmod=-x", ".aynig/command/drafx"]);
+    world.git(&dir, &["commit", "-qm", "off"]);
+    std::fs::write(dir.join(".aynig/command/drafy"), "#!/bin/sh\n").unwrap();
+    for (state, says) in [
+        ("slip", Some("no command answers 'dratf': did you mean 'draft'?")),
+        ("own", Some("no command answers 'dratf': did you mean 'draft'?")),
+        ("new", Some(".aynig/command/drafy is in the working tree")),
+        ("off", None),
+        ("draft", None),
+    ] {
+        world.aynig(&dir, &["set-state", state, "-b", state]).expect(0);
+        let said = world.aynig(&dir, &["tick", state]).expect(0);
+        let asks = said.err.contains("did you mean") || said.err.contains("in the working tree");
+        assert_eq!(asks, says.is_some(), "{state}: {}", said.err);
+        assert!(says.is_none_or(|says| said.err.contains(says)), "{state}: {}", said.err);
+    }
+    // Where it is yet to be said which commands count, one that is there is not called missing.
+    let untold = dir.with_file_name("untold");
+    world.git(&dir, &["clone", "-q", ".", untold.to_str().unwrap()]);
+    for (state, asks) in [("draft", false), ("drafq", true)] {
+        let said = world.aynig(&untold, &["set-state", state, "-b", "work"]).expect(0);
+        assert_eq!(said.err.contains("did you mean"), asks, "{}", said.err);
+        assert!(!said.err.contains("in the working tree"), "{}", said.err);
+    }
+    // One that is looked at again is asked about once.
+    world.aynig(&dir, &["set-state", "slip", "-b", "again"]).expect(0);
+    let said = world.aynig(&dir, &["run", "again"]).expect(0);
+    assert_eq!(said.err.matches("did you mean").count(), 1, "{}", said.err);
+}
+
 /// K6, K61: a choice goes on with what a command said, which is no slip there either.
 #[test]
 fn a_state_that_was_chosen_is_not_taken_for_its_commands() {
