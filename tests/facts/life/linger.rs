@@ -23,6 +23,24 @@ fn lingering(then: &str, args: &[&str]) -> (Life, crate::support::life::Gate, St
     (life, gate, pid)
 }
 
+/// K44: what a command left behind asks whether its run holds the branch; where no process is left nothing else ends it.
+#[test]
+fn a_run_that_is_canceled_after_its_command_ended_has_no_ref() {
+    let asks = "git rev-parse -q --verify refs/aynig/run/$AYNIG_RUN_ID; echo $? >\"$T/asked\"";
+    let (life, mut gate, _) = lingering(asks, &[]);
+    let runs = || life.git(&["for-each-ref", "--format=%(objectname)", "refs/aynig/run"]);
+    assert_eq!(runs(), life.rev("work"));
+    life.run(&["cancel", "work"]).expect(0);
+    assert_eq!(runs(), "");
+    gate.open();
+    assert_eq!(life.hear("asked"), "1");
+    let life = Life::new(&[("build", "exit 0")]);
+    life.event("work", "build", "");
+    life.tick(&["work"]).expect(0);
+    life.run(&["cancel", "work"]).expect(0);
+    assert_eq!(life.git(&["for-each-ref", "refs/aynig/run"]), "");
+}
+
 /// K21
 #[test]
 fn a_process_that_outlives_its_command_ends_the_run_with_the_slots_changes() {
