@@ -173,7 +173,7 @@ impl<'a> Collector<'a> {
         self.out.removed(kind, path);
     }
 
-    /// Removes the slots that no run uses, once the work in them is kept.
+    /// Removes the slots that no run uses, once the work in them is kept; not another account's.
     fn slots(&mut self) -> Result<(), RunnerError> {
         let runner = self.runner;
         if !runner.repo.aynig_dir().exists() && !runner.repo.common_dir.join("worktrees").exists() {
@@ -182,7 +182,7 @@ impl<'a> Collector<'a> {
         let pool = runner.pool()?;
         for number in pool.registered() {
             let Some(mut slot) = pool.lock(number)? else { continue };
-            if !slot.exists() {
+            if !slot.exists() || is_of_another_account(slot.dir()) {
                 continue;
             }
             let dir = slot.dir().to_owned();

@@ -167,9 +167,12 @@ impl Runner<'_> {
         let tip = Tip::from(self.store.read_commit(commit)?);
         match self.resolve(&tip)? {
             Resolved::Missing => self.command_elsewhere(&tip, state),
-            // Which commands count is yet to be said.
+            // Which commands count is yet to be said; the branch's own may.
             Resolved::Refused(_) => {
-                let meant = self.alike(state, tip.commit.tree)?;
+                let own = command_tree::find(&*self.store, tip.commit.tree)?;
+                let found = own.map(|tree| self.lookup_in(&*self.store, tree, state)).transpose()?;
+                let is_there = found.is_some_and(|found| found != Lookup::Missing);
+                let meant = if is_there { Vec::new() } else { self.alike(state, tip.commit.tree)? };
                 Ok(about(&tip, Some(Note::NearlyAState(state.clone(), meant))))
             }
             Resolved::Found(_) | Resolved::Unusable { .. } | Resolved::NotAsked => Ok(None),

@@ -13,6 +13,7 @@ use crate::store::backends::gix_store::Backend;
 use crate::store::disk::is_of_another_account;
 use crate::store::repository::Repository;
 use crate::store::{StoreError, copy_file, copy_index, io_error};
+use nix::unistd::geteuid;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -51,8 +52,9 @@ impl Slot {
         }
         self.go_home(repo);
         let known = self.record.tree.is_some() && self.is_folder();
-        // A command could not write another account's files, which a slot that is used again would have.
-        if known && !is_of_another_account(&self.dir) && self.opened_admin().is_ok() {
+        let is_own = self.is_own();
+        self.record.account = Some(geteuid().as_raw());
+        if known && is_own && self.opened_admin().is_ok() {
             match self.refill(repo, commit, tree) {
                 Ok(filled) => return Ok(filled),
                 Err(error) => {
@@ -71,6 +73,14 @@ impl Slot {
             return Err(error);
         }
         Ok(Filled::Fresh)
+    }
+
+    /// True where all files are this account's to write: it made the folder, and was the last to fill it. A command
+    /// could not write those of another account, root's among them, which a slot that is used again would have.
+    fn is_own(&self) -> bool {
+        let own = geteuid();
+        let was_own = self.record.account.is_none_or(|last| last == own.as_raw());
+        own.is_root() || was_own && !is_of_another_account(&self.dir)
     }
 
     fn refill(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<Filled, StoreError> {

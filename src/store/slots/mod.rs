@@ -82,6 +82,9 @@ pub(crate) struct Record {
     /// Those of `beside` that are never the work of the slot's run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) included: Vec<Vec<u8>>,
+    /// The account that last filled the slot, by its number; records of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) account: Option<u32>,
     /// When the slot's folder was made, in nanoseconds since 1970; records of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) made: Option<u64>,

@@ -307,6 +307,31 @@ fn accounts_that_take_turns_keep_their_slots() {
     answer(OTHER, "1", "look", "seen");
     answer(OTHER + 2, "1", "build", "built");
     assert_eq!(life.git(&["-C", &at, "show", "built:file"]), "one\nx");
+    // Root uses a slot as it is, and leaves files of its own in it.
+    answer(OTHER + 2, "1", "look", "before");
+    let slot = bare.join("aynig/worktrees/0");
+    for (account, state, branch) in
+        [(OTHER + 2, "build", "theirs"), (0, "look", "roots"), (OTHER + 2, "build", "after")]
+    {
+        answer(account, "1", state, branch);
+        let owner = std::os::unix::fs::MetadataExt::uid(&slot.metadata().unwrap());
+        assert_eq!(owner, OTHER + 2, "{branch}");
+    }
+    assert_eq!(life.git(&["-C", &at, "show", "after:file"]), "one\nx");
+    // What another account filled is left to that one's collection.
+    let collect = |account: u32| {
+        let mut command = life.repo.command("setpriv");
+        command.args([
+            &format!("--reuid={account}"),
+            &format!("--regid={GROUP}"),
+            "--clear-groups",
+            BIN,
+            "gc",
+        ]);
+        done(command.current_dir(&bare).output().unwrap()).expect(0).stdout
+    };
+    assert!(!collect(OTHER).contains("worktrees/0") && slot.exists());
+    assert!(collect(OTHER + 2).contains("worktrees/0") && !slot.exists());
 }
 
 /// K14, K42: the same of what a slot's registration has where refs are in tables.

@@ -110,7 +110,7 @@ fn a_tick_says_of_its_outcome_what_the_next_tick_says_of_the_head() {
     // Where it is yet to be said which commands count, one that is there is not called missing.
     let untold = dir.with_file_name("untold");
     world.git(&dir, &["clone", "-q", ".", untold.to_str().unwrap()]);
-    for (state, asks) in [("draft", false), ("drafq", true)] {
+    for (state, asks) in [("draft", false), ("drafx", false), ("drafq", true)] {
         let said = world.aynig(&untold, &["set-state", state, "-b", "work"]).expect(0);
         assert_eq!(said.err.contains("did you mean"), asks, "{}", said.err);
         assert!(!said.err.contains("in the working tree"), "{}", said.err);
