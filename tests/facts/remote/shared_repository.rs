@@ -15,6 +15,24 @@ fn all(folder: &Path, each: &mut dyn FnMut(&Path)) {
     }
 }
 
+/// Opens the folders above a path to every account.
+fn make_reachable(path: &Path) {
+    for above in path.ancestors().skip(1).take_while(|p| *p != Path::new("/tmp")) {
+        std::fs::set_permissions(above, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+/// Makes a repository the group's, as `git init --shared` leaves it, and reachable.
+fn give_to_group(repository: &Path) {
+    all(repository, &mut |path| {
+        chown(path, None, Some(GROUP)).unwrap();
+        let meta = path.symlink_metadata().unwrap();
+        let mode = meta.permissions().mode() | if meta.is_dir() { 0o2070 } else { 0o060 };
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    });
+    make_reachable(repository);
+}
+
 /// Returns what below a Git directory lacks the bits of its group, but for what is private.
 fn closed(git: &Path, private: &[PathBuf]) -> Vec<String> {
     let mut closed = Vec::new();
@@ -201,21 +219,13 @@ fn another_account_of_the_group_adds_worktrees_and_ticks() {
     let life = Life::new(&[("build", "echo x >>file; echo 'SET_STATE {\"state\":\"done\"}'")]);
     life.git(&["config", "core.sharedRepository", "group"]);
     life.config("safe.directory", "*");
-    // As `git init --shared` leaves it, and reachable; the other account has a home of its own.
+    // The other account has a home of its own.
     let home = life.repo.home().join("other");
     std::fs::create_dir(&home).unwrap();
     std::fs::copy(life.repo.home().join(".gitconfig"), home.join(".gitconfig")).unwrap();
     all(&home, &mut |path| chown(path, Some(OTHER), Some(GROUP)).unwrap());
     let top = life.repo.path();
-    all(&top, &mut |path| {
-        chown(path, None, Some(GROUP)).unwrap();
-        let meta = path.symlink_metadata().unwrap();
-        let mode = meta.permissions().mode() | if meta.is_dir() { 0o2070 } else { 0o060 };
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    });
-    for above in top.ancestors().skip(1).take_while(|p| *p != Path::new("/tmp")) {
-        std::fs::set_permissions(above, std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
+    give_to_group(&top);
     life.event("work", "build", "");
     life.event("next", "build", "dwp-n: 1\n");
     life.tick(&["--jobs", "1", "work"]).expect(0);
@@ -276,15 +286,7 @@ fn accounts_that_take_turns_keep_their_slots() {
     let at = bare.to_str().unwrap().to_owned();
     life.git(&["clone", "-q", "--bare", here.to_str().unwrap(), &at]);
     life.git(&["-C", &at, "config", "core.sharedRepository", "group"]);
-    all(&bare, &mut |path| {
-        chown(path, None, Some(GROUP)).unwrap();
-        let meta = path.symlink_metadata().unwrap();
-        let mode = meta.permissions().mode() | if meta.is_dir() { 0o2070 } else { 0o060 };
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    });
-    for above in bare.ancestors().skip(1).take_while(|p| *p != Path::new("/tmp")) {
-        std::fs::set_permissions(above, std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
+    give_to_group(&bare);
     std::fs::set_permissions(life.repo.home().join(".gitconfig"), std::fs::Permissions::from_mode(0o644))
         .unwrap();
     let answer = |account: u32, jobs: &str, state: &str, branch: &str| {
@@ -371,9 +373,7 @@ fn a_slot_that_another_account_registered_stalls_no_branch() {
     for folder in [&top, &life.repo.home()] {
         all(folder, &mut |path| chown(path, Some(OTHER), Some(GROUP)).unwrap());
     }
-    for above in top.ancestors().skip(1).take_while(|p| *p != Path::new("/tmp")) {
-        std::fs::set_permissions(above, std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
+    make_reachable(&top);
     let as_other = |args: &[&str]| {
         let mut command = life.repo.command("setpriv");
         command.args([&format!("--reuid={OTHER}"), &format!("--regid={GROUP}"), "--clear-groups", BIN]);
