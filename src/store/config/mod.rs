@@ -9,10 +9,11 @@
 pub(crate) mod edit;
 pub(crate) mod protected;
 
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, hex};
 use crate::store::StoreError;
 use crate::store::repository::Repository;
 use gix::config::source::Kind;
+use sha2::{Digest, Sha256};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -120,21 +121,26 @@ fn entry(
     if counts { Err(StoreError::NotText { key: escape(key) }) } else { Ok(None) }
 }
 
-/// Returns the `aynig.` key that is for this repository and no other. Characters that are special in a glob
-/// are escaped, and what a key can't hold (bytes that are not UTF-8, line feeds) is matched by `?`.
+/// Returns the `aynig.` key that is for this repository and no other.
 pub(crate) fn key_of(common_dir: &Path, key: &str) -> String {
-    let mut place = String::new();
-    for chunk in common_dir.as_os_str().as_bytes().utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '\n' => place.push('?'),
-                '*' | '?' | '[' | '\\' => place.extend(['\\', c]),
-                c => place.push(c),
-            }
+    format!("aynig.{}.{key}", place_of(common_dir))
+}
+
+/// Returns a path as a key names it, and no other ([`protected`]): characters that are special in a glob are escaped. A path that a
+/// key can't hold (bytes that are not UTF-8, line feeds) is named by its digest, after what can be read of it.
+pub(super) fn place_of(path: &Path) -> String {
+    let raw = path.as_os_str().as_bytes();
+    let escaped = |text: &str| {
+        let special = |c: &char| matches!(c, '*' | '?' | '[' | '\\');
+        text.chars().flat_map(|c| special(&c).then_some('\\').into_iter().chain([c])).collect::<String>()
+    };
+    match std::str::from_utf8(raw) {
+        Ok(text) if !text.contains('\n') => escaped(text),
+        _ => {
+            let readable = raw.utf8_chunks().map(|chunk| chunk.valid().replace('\n', "")).collect::<String>();
+            format!("{}#{}", escaped(&readable), hex(&Sha256::digest(raw)[..16]))
         }
-        place.extend(chunk.invalid().iter().map(|_| '?'));
     }
-    format!("aynig.{place}.{key}")
 }
 
 /// Returns the system-wide file of a Git that lives below another prefix than `/usr`;

@@ -137,7 +137,13 @@ impl Site {
     /// True where a key for this place (a path or a glob) names this repository.
     pub(crate) fn is_named_by(&self, place: impl AsRef<[u8]>) -> bool {
         let place = whole(place.as_ref());
-        self.names.iter().any(|dir| pattern::path(place, dir.as_os_str().as_bytes()))
+        // What ends in a digest is no pattern.
+        let digest = place.rsplit(|byte| *byte == b'#').next().filter(|rest| rest.len() < place.len());
+        let is_exact = digest.is_some_and(|hex| hex.len() == 32 && hex.iter().all(u8::is_ascii_hexdigit));
+        self.names.iter().any(|dir| match is_exact {
+            true => place == super::place_of(dir).as_bytes(),
+            false => pattern::path(place, dir.as_os_str().as_bytes()),
+        })
     }
 
     /// True where a key for this place may be about this repository: it names it, or it names a working tree
@@ -161,9 +167,7 @@ impl Site {
             is_escaped = !is_escaped && c == '\\';
             !special
         });
-        // A path that a key can't hold is matched by a glob (`key_of`).
-        let is_own = || super::key_of(&self.common_dir, "") == format!("aynig.{place}.");
-        place.starts_with('/') && (is_plain && self.is_named_by(place) || is_own())
+        place.starts_with('/') && is_plain && self.is_named_by(place)
     }
 
     /// Separates what counts of a whole configuration from what does not.
