@@ -400,10 +400,10 @@ pub fn take_over(folder: &Path) -> String {
     format!("sudo chown -R \"$(id -un)\" {}", shell_word(folder.as_os_str().as_encoded_bytes()))
 }
 
-/// Returns the nearest existing part of a path if that is not a folder, and so stands in a folder's place.
+/// Returns the nearest existing part of a path if that is a file, and so stands in a folder's place.
 fn in_place_of_a_folder(path: &Path) -> Option<&Path> {
     let there = path.ancestors().find_map(|at| Some((at, at.metadata().ok()?)));
-    there.filter(|(_, meta)| !meta.is_dir()).map(|(at, _)| at)
+    there.filter(|(_, meta)| meta.is_file()).map(|(at, _)| at)
 }
 
 fn of_remote(remote: &str, failure: RemoteFailure) -> Vec<String> {

@@ -38,7 +38,7 @@ pub fn run(global: &Global, what: HooksVerb) -> Result<i32, Failure> {
                     output::line("Nothing to do: no hook of git-aynig is installed");
                 }
             }
-            Ok(0)
+            by_hand(&hooks)
         }
         HooksVerb::Status => {
             let mut all = true;
@@ -52,10 +52,21 @@ pub fn run(global: &Global, what: HooksVerb) -> Result<i32, Failure> {
     }
 }
 
+/// Says which lines the user has to take out; the exit code is 1 where there are some.
+fn by_hand(hooks: &Hooks<'_>) -> Result<i32, Failure> {
+    let left = hooks.by_hand()?;
+    for (path, why) in &left {
+        output::note(&format!("{} is left alone: {why}", place(path)));
+        output::note("hint: take out the lines from '# >>> aynig' to '# <<< aynig' yourself");
+    }
+    Ok(if left.is_empty() { 0 } else { 1 })
+}
+
 fn show(event: HookEvent, standing: &Standing, quiet: bool) {
     let text = match standing {
         Standing::Block(path) => format!("installed in {}", place(path)),
         Standing::Configured(path) => format!("installed by {}", place(path)),
+        Standing::ByHand(path, why) => format!("installed in {} by hand: {why}", place(path)),
         Standing::Absent => "not installed".to_owned(),
         Standing::LeftAlone(path, why) => format!("not installed: {} is left alone: {why}", place(path)),
     };

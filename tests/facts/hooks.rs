@@ -509,6 +509,74 @@ fn a_hooks_path_inside_is_used_and_one_outside_is_not() {
     assert_eq!(life.repo.git_dir().join("own/post-commit").exists(), !configured());
 }
 
+/// K38, K56: the hook asks what was meant where the verbs do.
+#[test]
+fn a_merge_of_what_a_command_declared_is_no_slip() {
+    let life = Life::new(&[("draft", "echo 'SET_STATE {\"state\":\"drafted\"}'")]);
+    life.run(&["hooks", "install"]).expect(0);
+    life.run(&["set-state", "--no-tick", "draft", "-b", "work"]).expect(0);
+    life.tick(&["work"]).expect(0);
+    let merged = life.repo.try_git(&["merge", "-q", "--ff-only", "work"]);
+    let said = String::from_utf8_lossy(&merged.stderr).into_owned();
+    assert!(merged.status.success() && !said.contains("did you mean"), "{said}");
+    let slip = life.repo.try_git(&["commit", "--allow-empty", "-qm", "x\n\ndwp-state: darft"]);
+    let said = String::from_utf8_lossy(&slip.stderr).into_owned();
+    assert!(said.contains("did you mean 'draft'?"), "{said}");
+}
+
+/// K41: what can be no hook is named, and is no error: many turn all hooks off by a path that is no folder.
+#[test]
+fn what_is_no_hook_is_left_alone() {
+    let life = Life::new(&STEPS);
+    life.git(&["config", "core.hooksPath", "/dev/null"]);
+    for verb in ["install", "status", "uninstall"] {
+        let said = life.run(&["hooks", verb]);
+        assert!(matches!(said.code, Some(0 | 1)) && !said.stderr.contains("mv "), "{verb}: {said:?}");
+        assert!(configured() || verb == "uninstall" || said.stdout.contains("outside"), "{said:?}");
+    }
+    life.run(&["uninstall", "--force"]).expect(0);
+    life.git(&["config", "--unset", "core.hooksPath"]);
+    let hooks = life.repo.git_dir().join("hooks");
+    std::fs::create_dir_all(hooks.join("post-commit")).unwrap();
+    assert!(life.repo.command("mkfifo").arg(hooks.join("post-merge")).status().unwrap().success());
+    let said = life.run(&["hooks", "install"]).expect(if configured() { 0 } else { 1 });
+    assert!(configured() || said.stdout.matches("it is no file").count() == 2, "{said:?}");
+    life.run(&["hooks", "status"]).expect(if configured() { 0 } else { 1 });
+    life.run(&["hooks", "uninstall"]).expect(0);
+}
+
+/// K41: a link, and the file that it leads to, are the user's, also with lines of ours that the user put there.
+#[test]
+fn lines_that_the_user_put_into_a_hook_are_the_users_to_take_out() {
+    if configured() {
+        return crate::support::skipped("this git needs no lines in hooks");
+    }
+    let life = Life::new(&STEPS);
+    let hooks = life.repo.git_dir().join("hooks");
+    std::fs::create_dir_all(&hooks).unwrap();
+    crate::support::write_program(&life.path("tracked"), "#!/bin/sh\necho mine\n");
+    std::os::unix::fs::symlink(life.path("tracked"), hooks.join("post-commit")).unwrap();
+    let said = life.run(&["hooks", "install"]).expect(1);
+    let lines: String = said
+        .stderr
+        .lines()
+        .skip_while(|line| !line.starts_with("# >>> aynig"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let pasted = format!("#!/bin/sh\n{lines}echo mine\n");
+    std::fs::write(life.path("tracked"), &pasted).unwrap();
+    let said = life.run(&["hooks", "status"]).expect(0);
+    assert!(said.stdout.contains("post-commit' by hand: it is a symbolic link"), "{said:?}");
+    let said = life.run(&["hooks", "uninstall"]).expect(1);
+    assert!(said.stderr.contains("post-commit' is left alone: it is a symbolic link"), "{said:?}");
+    assert!(hooks.join("post-commit").symlink_metadata().unwrap().is_symlink());
+    assert_eq!(std::fs::read_to_string(life.path("tracked")).unwrap(), pasted);
+    assert!(!hooks.join("post-merge").exists());
+    let said = life.run(&["uninstall", "--force"]).expect(0);
+    assert!(said.stdout.contains("lines of yours in"), "{said:?}");
+    assert_eq!(std::fs::read_to_string(life.path("tracked")).unwrap(), pasted);
+}
+
 /// K41: of installations at once each succeeds, what they leave is one, and nothing is left beside it.
 #[test]
 fn hooks_are_installed_by_many_at_once() {

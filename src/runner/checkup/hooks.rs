@@ -19,7 +19,9 @@ impl Runner<'_> {
         let mut names = Vec::new();
         for event in hooks.events() {
             match hooks.standing(*event)? {
-                Standing::Block(_) | Standing::Configured(_) => names.push(event.name()),
+                Standing::Block(_) | Standing::Configured(_) | Standing::ByHand(..) => {
+                    names.push(event.name())
+                }
                 Standing::Absent => found.push(
                     Finding::new(Warning, "hooks", format!("{} was taken away", event.name()))
                         .mend(Mend::InstallHooks),

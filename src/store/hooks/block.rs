@@ -24,12 +24,13 @@ pub(super) enum Edit {
     Removed,
 }
 
-/// Reads a hook file; `None` where it does not exist.
+/// Reads a hook file, or the file that a link leads to; `None` where there is none, as in a `core.hooksPath` that is no
+/// folder, or where something else than a file is.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    match std::fs::read(path) {
-        Ok(content) => Ok(Some(content)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(io_error("read", path)(error)),
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    match path.metadata().and_then(|meta| meta.is_file().then(|| std::fs::read(path)).transpose()) {
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
+        read => read.map_err(io_error("read", path)),
     }
 }
 

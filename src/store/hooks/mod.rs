@@ -82,6 +82,9 @@ pub(crate) enum Standing {
     Block(PathBuf),
     /// Our hook is installed, by this file of configuration.
     Configured(PathBuf),
+    /// Our hook is installed by lines that the user put into this file, which is left alone for the reason that
+    /// follows.
+    ByHand(PathBuf, &'static str),
     Absent,
     /// Our hook is not installed, because this file is left alone for the reason that follows.
     LeftAlone(PathBuf, &'static str),
@@ -91,7 +94,7 @@ impl Standing {
     /// True where Git runs our hook.
     pub(crate) fn is_installed(&self) -> bool {
         match self {
-            Self::Block(_) | Self::Configured(_) => true,
+            Self::Block(_) | Self::Configured(_) | Self::ByHand(..) => true,
             Self::Absent | Self::LeftAlone(..) => false,
         }
     }
@@ -148,10 +151,17 @@ impl<'r> Hooks<'r> {
         if file.exists() && self.is_included()? {
             return Ok(Standing::Configured(file));
         }
+        self.standing_of_file(event)
+    }
+
+    /// Does what [`Hooks::standing`] does for the hook's file alone.
+    fn standing_of_file(&self, event: HookEvent) -> Result<Standing, StoreError> {
         let path = self.dir.join(event.name());
-        Ok(match block::read(&path)? {
-            Some(content) if block::has(&content) => Standing::Block(path),
-            Some(_) | None => match self.refusal(&path) {
+        let has_block = block::read(&path)?.is_some_and(|content| block::has(&content));
+        Ok(match (has_block, self.barred(&path)) {
+            (true, None) => Standing::Block(path),
+            (true, Some(why)) => Standing::ByHand(path, why),
+            (false, _) => match self.refusal(&path) {
                 Some(why) => Standing::LeftAlone(path, why),
                 None => Standing::Absent,
             },
@@ -170,9 +180,7 @@ impl<'r> Hooks<'r> {
         // newer Git would start each hook twice, an older one none.
         if self.by_configuration()? {
             self.configure(program)?;
-            if self.inside.is_some() {
-                self.remove_blocks()?;
-            }
+            self.remove_blocks()?;
         } else {
             if self.repo.common_dir.join(OURS).exists() {
                 self.unconfigure()?;
@@ -188,7 +196,8 @@ impl<'r> Hooks<'r> {
         self.events().iter().map(|event| Ok((*event, self.standing(*event)?))).collect()
     }
 
-    /// Removes every trace of an installation of either kind, and returns the files that were touched.
+    /// Removes every trace of an installation of either kind, but not the lines that the user put into a file that is
+    /// left alone. Returns the files that were touched.
     pub(crate) fn uninstall(&self) -> Result<Vec<PathBuf>, StoreError> {
         let mut touched: Vec<PathBuf> = self.unconfigure()?.into_iter().collect();
         touched.extend(self.remove_blocks()?);
@@ -205,7 +214,7 @@ impl<'r> Hooks<'r> {
     pub(crate) fn missing_program(&self) -> Result<Option<PathBuf>, StoreError> {
         let Some(event) = self.events().first() else { return Ok(None) };
         let path = match self.standing(*event)? {
-            Standing::Block(path) => path,
+            Standing::Block(path) | Standing::ByHand(path, _) => path,
             Standing::Configured(_) => self.repo.aynig_dir().join("hooks").join(event.name()),
             Standing::Absent | Standing::LeftAlone(..) => return Ok(None),
         };
@@ -274,11 +283,29 @@ impl<'r> Hooks<'r> {
         Ok(is_included.then_some(file))
     }
 
-    /// Removes our block from each hook file, and returns the files that had one.
+    /// Returns the repository's own files that are left alone, and have lines of ours that the user put there, each with
+    /// the reason. Those of a folder outside may be for other repositories too.
+    pub(crate) fn by_hand(&self) -> Result<Vec<(PathBuf, &'static str)>, StoreError> {
+        let mut found = Vec::new();
+        if self.inside.is_none() {
+            return Ok(found);
+        }
+        for event in HookEvent::ALL {
+            if let Standing::ByHand(path, why) = self.standing_of_file(event)? {
+                found.push((path, why));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes our block from each hook file that is not left alone, and returns the files that had one.
     fn remove_blocks(&self) -> Result<Vec<PathBuf>, StoreError> {
         let mut touched = Vec::new();
         for event in HookEvent::ALL {
             let path = self.dir.join(event.name());
+            if self.barred(&path).is_some() {
+                continue;
+            }
             match block::remove(&path)? {
                 Edit::Nothing => {}
                 Edit::Written | Edit::Removed => touched.push(path),
@@ -321,8 +348,8 @@ impl<'r> Hooks<'r> {
         crate::store::config::edit::edit(self.repo, args)
     }
 
-    /// Returns why the hook file at `path` is left alone; `None` where our block may be put there.
-    fn refusal(&self, path: &Path) -> Option<&'static str> {
+    /// Returns why nothing is ever written at `path`; `None` where a plain file of the repository is there, or nothing.
+    fn barred(&self, path: &Path) -> Option<&'static str> {
         if self.inside.is_none() {
             return Some("core.hooksPath is outside the repository");
         }
@@ -330,9 +357,15 @@ impl<'r> Hooks<'r> {
         if meta.is_symlink() {
             return Some("it is a symbolic link");
         }
-        if !meta.is_file() {
-            return Some("it is no file");
+        (!meta.is_file()).then_some("it is no file")
+    }
+
+    /// Returns why the hook file at `path` is left alone; `None` where our block may be put there.
+    fn refusal(&self, path: &Path) -> Option<&'static str> {
+        if let Some(why) = self.barred(path) {
+            return Some(why);
         }
+        let meta = path.symlink_metadata().ok()?;
         if meta.permissions().mode() & 0o100 == 0 {
             return Some("it is not executable, so Git does not run it");
         }
