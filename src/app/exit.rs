@@ -229,7 +229,7 @@ impl From<&AppError> for Exit {
                 | ProjectError::Folder(_)
                 | ProjectError::Io { .. } => Exit::Failed,
             },
-            AppError::InUse(InUse::Run) => Exit::Held,
+            AppError::InUse(InUse::Run | InUse::Another(_)) => Exit::Held,
             AppError::InUse(InUse::Checkout(_)) => Exit::Unfinished,
             AppError::Past(PastError::Running { .. }) => Exit::Held,
             AppError::Past(PastError::Submodules(_)) => Exit::Refused,

@@ -91,12 +91,11 @@ impl<'a> Uninstall<'a> {
 
 impl std::fmt::Display for InUse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = |dir: &std::path::Path| crate::protocol::text::escape(dir.as_os_str().as_encoded_bytes());
         match self {
             InUse::Run => f.write_str("a run lives, or its worktree is kept for it"),
-            InUse::Checkout(dir) => {
-                let shown = crate::protocol::text::escape(dir.as_os_str().as_encoded_bytes());
-                write!(f, "'{shown}' does not yet have what its branch holds")
-            }
+            InUse::Checkout(dir) => write!(f, "'{}' does not yet have what its branch holds", shown(dir)),
+            InUse::Another(dir) => write!(f, "'{}' is another account's", shown(dir)),
         }
     }
 }

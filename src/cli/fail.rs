@@ -156,6 +156,7 @@ fn mended(error: &AppError) -> Vec<String> {
             Some(format!("git -C {} aynig trust{source}", hints::place(place)))
         }
         AppError::InUse(InUse::Run) => Some("git aynig status, and git aynig cancel <branch>".to_owned()),
+        AppError::InUse(InUse::Another(dir)) => Some(hints::take_over(dir)),
         AppError::InUse(InUse::Checkout(_)) => Some("commit or stash, then git aynig tick".to_owned()),
         AppError::Flow(error) => flowed(error),
         AppError::Project(ProjectError::Held { path, holder, .. }) => Some(match holder {

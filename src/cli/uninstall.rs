@@ -82,6 +82,7 @@ fn list(all: &uninstall::Uninstall<'_>, args: &Uninstall) {
         }
     };
     section("remove", "hooks in", found.hooks.iter().map(|p| path(p)).collect());
+    section("keep  ", "lines of yours in", found.by_hand.iter().map(|p| path(p)).collect());
     section("remove", "worktree", found.slots.iter().map(|p| path(p)).collect());
     section("remove", "ref", found.refs.iter().map(|name| escape(name.as_bytes())).collect());
     section("remove", "folder", found.folders.iter().map(|p| path(p)).collect());

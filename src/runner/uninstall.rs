@@ -12,6 +12,7 @@ use super::{Runner, RunnerError, io, logs};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{HEARD_REFS, INBOX};
 use crate::store::checkout;
+use crate::store::disk::is_of_another_account;
 use crate::store::hooks::{Hooks, Standing};
 use crate::store::slots::closing::Closed;
 use crate::store::slots::modules;
@@ -25,6 +26,8 @@ use std::time::Duration;
 pub struct Belongings {
     /// Files and folders of the hooks.
     pub hooks: Vec<PathBuf>,
+    /// Hooks with lines that the user put there, which stay.
+    pub by_hand: Vec<PathBuf>,
     /// Slots: worktrees of the pool.
     pub slots: Vec<PathBuf>,
     /// All other refs of git-aynig: of runs, messages, questions, pauses and flows, and of what was fetched
@@ -58,6 +61,8 @@ pub enum InUse {
     Run,
     /// This working tree is yet to follow its branch.
     Checkout(PathBuf),
+    /// This worktree of the pool, or its lock, is another account's, which alone can remove it.
+    Another(PathBuf),
 }
 
 impl Belongings {
@@ -76,11 +81,21 @@ impl Runner<'_> {
         if self.repo.aynig_dir().join("slots").exists() && self.any_run_lives()? {
             let pool = self.pool()?;
             for number in pool.known() {
-                if let Some(error) = pool.lock(number)?.as_ref().and_then(unreadable_note) {
-                    return Err(error);
+                match pool.lock(number) {
+                    Err(_) if pool.is_locked_by_another_account(number) => {
+                        return Ok(Some(InUse::Another(pool.lock_path(number))));
+                    }
+                    locked => {
+                        if let Some(error) = locked?.as_ref().and_then(unreadable_note) {
+                            return Err(error);
+                        }
+                    }
                 }
             }
             return Ok(Some(InUse::Run));
+        }
+        if let Some(dir) = self.slots()?.into_iter().find(|dir| is_of_another_account(dir)) {
+            return Ok(Some(InUse::Another(dir)));
         }
         Ok(checkout::pending(self.repo).into_iter().next().map(|(dir, _)| InUse::Checkout(dir)))
     }
@@ -92,10 +107,11 @@ impl Runner<'_> {
         for event in hooks.events() {
             match hooks.standing(*event)? {
                 Standing::Block(path) | Standing::Configured(path) => all.hooks.push(path),
-                Standing::Absent | Standing::LeftAlone(..) => {}
+                Standing::Absent | Standing::ByHand(..) | Standing::LeftAlone(..) => {}
             }
         }
         all.hooks.dedup();
+        all.by_hand.extend(hooks.by_hand()?.into_iter().map(|(path, _)| path));
         all.slots = self.slots()?;
         for (name, id) in self.store.scan("refs/aynig/")? {
             match self.holds_work(&name, id)? {
