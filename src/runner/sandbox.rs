@@ -191,10 +191,9 @@ impl<'a> ActiveRun<'a> {
         if !is_command || slug_of(self.branch.short()).is_none() {
             return Ok(false);
         }
-        let store = &*self.runner.store;
-        let is_short = store.blob_size(command.file)? <= OWN_MAX;
         let state = self.claim.run.state.as_str();
-        Ok(is_short && is_own_command(state, &store.read_blob(command.file)?))
+        let script = self.runner.store.read_bounded(command.file, OWN_MAX)?;
+        Ok(script.is_some_and(|script| is_own_command(state, &script)))
     }
 
     /// Returns the rules for a program that this sandbox confines, and creates its temporary folder. `None`:

@@ -239,6 +239,13 @@ pub struct TreeEntry {
     pub id: ObjectId,
 }
 
+impl TreeEntry {
+    /// True for a plain file, executable or not.
+    pub fn is_file(&self) -> bool {
+        self.mode & 0o170000 == 0o100000
+    }
+}
+
 /// What a tree is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -447,6 +454,15 @@ pub trait Store: Send {
 
     /// Returns how many bytes a blob has, without reading them.
     fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError>;
+
+    /// Returns the content of a blob of at most `max` bytes; `None` where it is larger, as anyone who may push can make
+    /// it.
+    fn read_bounded(&self, id: ObjectId, max: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        if self.blob_size(id)? > max {
+            return Ok(None);
+        }
+        self.read_blob(id).map(Some)
+    }
 
     /// Writes a file's content, or the entries of a folder in Git's form, for a commit that is written next.
     fn write_part(&self, part: Part, content: &[u8]) -> Result<ObjectId, StoreError>;

@@ -30,7 +30,7 @@ use history::Built;
 /// The reflog message of an event that the runner writes on the branch.
 const SAID: &str = "aynig: land";
 /// The most bytes that a target's `.aynig/land` may have.
-const RULES_MAX: usize = 64 << 10;
+const RULES_MAX: u64 = 64 << 10;
 
 /// A target branch as it was read, with its rules.
 pub(crate) struct Target {
@@ -85,12 +85,12 @@ impl Runner<'_> {
         let Some(tip) = self.read_tip(name)?.filter(|_| name.is_valid()) else { return Ok(None) };
         let folder = command_tree::find(&*self.store, tip.commit.tree)?;
         let entries = folder.map(|folder| self.store.read_tree(folder)).transpose()?.unwrap_or_default();
-        let is_file = |mode: u32| mode & 0o170000 == 0o100000;
-        let file = entries.into_iter().find(|e| e.name == landing::RULES.as_bytes() && is_file(e.mode));
-        let text = file.map(|file| self.store.read_blob(file.id)).transpose()?;
-        let rules = text.map(|text| match text.len() > RULES_MAX {
-            true => Err("it is too long".to_owned()),
-            false => Rules::parse(&text),
+        let file =
+            entries.into_iter().find(|entry| entry.name == landing::RULES.as_bytes() && entry.is_file());
+        let text = file.map(|file| self.store.read_bounded(file.id, RULES_MAX)).transpose()?;
+        let rules = text.map(|text| match text {
+            Some(text) => Rules::parse(&text),
+            None => Err("it is too long".to_owned()),
         });
         Ok(Some(Target { name: name.clone(), tip, rules }))
     }

@@ -54,7 +54,7 @@ fn copied(
                 }
                 Kind::Link
             }
-            mode if mode & 0o170000 == 0o100000 => Kind::File(if mode == EXECUTABLE { 0o555 } else { 0o444 }),
+            mode if entry.is_file() => Kind::File(if mode == EXECUTABLE { 0o555 } else { 0o444 }),
             _ => continue,
         };
         all.push((entry, kind));

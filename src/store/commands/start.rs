@@ -94,10 +94,7 @@ impl fmt::Display for Unfit {
 /// Judges the file of a command that is called `name`, and that will have `path` as its `PATH`. `None` where
 /// nothing is wrong, and where the file can't be read or is too large to be judged.
 pub(crate) fn judge(store: &dyn Store, file: ObjectId, name: &str, path: Option<&OsStr>) -> Option<Unfit> {
-    if store.blob_size(file).ok()? > SIZE_MAX {
-        return None;
-    }
-    let content = store.read_blob(file).ok()?;
+    let content = store.read_bounded(file, SIZE_MAX).ok()??;
     judge_head(&content[..content.len().min(HEAD)], name, path)
 }
 

@@ -17,6 +17,10 @@ pub(crate) const FOLDER: &str = ".aynig";
 const LINKS_MAX: usize = 8;
 /// How many entries of trees [`ReadOnce`] keeps: what a branch holds is its writers', and there are many branches.
 const KEPT_MAX: usize = 100_000;
+/// How many entries of command folders are looked at for a list: a small pack can hold one folder a million times over.
+const LISTED_MAX: usize = 10_000;
+/// The longest path that a link can lead to, as Linux has it.
+const TARGET_MAX: u64 = 4096;
 pub(crate) const DEPTH_MAX: usize = 64;
 pub(crate) const TREE: u32 = 0o040000;
 pub(crate) const EXECUTABLE: u32 = 0o100755;
@@ -47,7 +51,8 @@ pub(crate) enum Lookup {
 /// Where a lookup reads the trees and the links of `.aynig`: a store, or [`ReadOnce`].
 pub(crate) trait Reads {
     fn entries_of(&self, tree: ObjectId) -> Result<Rc<[TreeEntry]>, StoreError>;
-    fn link_of(&self, blob: ObjectId) -> Result<Vec<u8>, StoreError>;
+    /// Returns where a link leads to; `None` where that is too long for a path.
+    fn link_of(&self, blob: ObjectId) -> Result<Option<Vec<u8>>, StoreError>;
 }
 
 impl Reads for dyn Store + '_ {
@@ -55,8 +60,8 @@ impl Reads for dyn Store + '_ {
         Ok(self.read_tree(tree)?.into())
     }
 
-    fn link_of(&self, blob: ObjectId) -> Result<Vec<u8>, StoreError> {
-        self.read_blob(blob)
+    fn link_of(&self, blob: ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.read_bounded(blob, TARGET_MAX)
     }
 }
 
@@ -89,8 +94,8 @@ impl Reads for ReadOnce<'_> {
         Ok(read)
     }
 
-    fn link_of(&self, blob: ObjectId) -> Result<Vec<u8>, StoreError> {
-        self.store.read_blob(blob)
+    fn link_of(&self, blob: ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.link_of(blob)
     }
 }
 
@@ -146,13 +151,13 @@ fn resolve<S: Reads + ?Sized>(store: &S, tree: ObjectId, path: &str) -> Result<L
             }
             SYMLINK => {
                 let target = store.link_of(entry.id)?;
-                match follow(&at, depth, &target) {
+                match target.and_then(|target| follow(&at, depth, &target)) {
                     Some(next) => at = next,
                     None => return unusable(Unfit::Leaves),
                 }
             }
             TREE if depth == at.len() => return Ok(Lookup::Missing),
-            mode if mode & 0o170000 == 0o100000 && depth == at.len() => {
+            _ if entry.is_file() && depth == at.len() => {
                 return unusable(Unfit::NotExecutable);
             }
             _ => return Ok(Lookup::Missing),
@@ -200,27 +205,28 @@ pub(crate) fn follow(path: &[Vec<u8>], depth: usize, target: &[u8]) -> Option<Ve
 }
 
 /// Returns the states that have a command, each with the role where the command is a
-/// role's own: `("build", None)`.
+/// role's own: `("build", None)`. No more than [`LISTED_MAX`] entries are looked at.
 pub(crate) fn list(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Option<String>)>, StoreError> {
-    let mut found = BTreeSet::new();
+    let (mut found, mut listing) = (BTreeSet::new(), Listing { store, left: LISTED_MAX });
     let top = store.read_tree(tree)?;
     let folder = |entries: &[TreeEntry], name: &str| {
         entries.iter().find(|e| e.name == name.as_bytes() && e.mode == TREE).map(|e| e.id)
     };
+    let mut add = |path: Vec<u8>, mode: u32, role: Option<&str>| {
+        // A name that is not UTF-8 is no state.
+        if let (EXECUTABLE | SYMLINK, Ok(state)) = (mode, String::from_utf8(path)) {
+            found.insert((state, role.map(str::to_owned)));
+        }
+    };
     if let Some(command) = folder(&top, "command") {
-        names(store, command, "", 0, &mut |state| {
-            found.insert((state, None));
-        })?;
+        listing.files(command, (&[], 0), &mut |path, mode| add(path, mode, None))?;
     }
     if let Some(roles) = folder(&top, "roles") {
-        for role in store.read_tree(roles)?.iter().filter(|e| e.mode == TREE) {
+        for role in listing.entries(roles)?.iter().filter(|e| e.mode == TREE) {
             // A runner can't have a role of another name.
             let Ok(name) = RoleName::new(&role.name) else { continue };
-            let role_name = name.as_str().to_owned();
-            if let Some(command) = folder(&store.read_tree(role.id)?, "command") {
-                names(store, command, "", 0, &mut |state| {
-                    found.insert((state, Some(role_name.clone())));
-                })?;
+            if let Some(command) = folder(&listing.entries(role.id)?, "command") {
+                listing.files(command, (&[], 0), &mut |path, mode| add(path, mode, Some(name.as_str())))?;
             }
         }
     }
@@ -238,27 +244,30 @@ pub(crate) enum Entry {
     BadName(BadName),
 }
 
-/// Returns every file below the command folders, with its path below `.aynig/`.
+/// Returns the files below the command folders, each with its path below `.aynig/`; no more than [`LISTED_MAX`] entries
+/// are looked at.
 pub(crate) fn entries(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, Entry)>, StoreError> {
+    let (mut found, mut listing, read) =
+        (Vec::new(), Listing { store, left: LISTED_MAX }, ReadOnce::new(store));
     let mut folders = vec![(vec![b"command".to_vec()], None)];
-    if let Some((roles, _)) = walk(store, tree, &[b"roles".to_vec()])?.filter(|(e, _)| e.mode == TREE) {
+    if let Some((roles, _)) = walk(&read, tree, &[b"roles".to_vec()])?.filter(|(e, _)| e.mode == TREE) {
         let of = |role: TreeEntry| {
             let bad = RoleName::new(&role.name).err();
             (vec![b"roles".to_vec(), role.name, b"command".to_vec()], bad)
         };
-        folders.extend(store.read_tree(roles.id)?.into_iter().map(of));
+        folders.extend(listing.entries(roles.id)?.into_iter().map(of));
     }
-    let mut found = Vec::new();
     for (at, bad_role) in folders {
-        let Some((entry, depth)) = walk(store, tree, &at)? else { continue };
+        let Some((entry, depth)) = walk(&read, tree, &at)? else { continue };
         if entry.mode == TREE && depth == at.len() {
             let folder = String::from_utf8_lossy(&at.join(&b'/')).into_owned();
-            let mut files = Vec::new();
-            all_names(store, entry.id, "", 0, &mut files)?;
-            for name in files {
+            let mut paths = Vec::new();
+            listing.files(entry.id, (&[], 0), &mut |path, _| paths.push(path))?;
+            for name in paths {
+                let name = String::from_utf8_lossy(&name).into_owned();
                 let path = format!("{folder}/{name}");
                 let bad = bad_role.or_else(|| StateName::new(&name).err());
-                let entry = match (bad, resolve(store, tree, &path)?) {
+                let entry = match (bad, resolve(&read, tree, &path)?) {
                     (Some(why), _) => Entry::BadName(why),
                     (None, Lookup::Found(command)) => Entry::Usable(command.file),
                     (None, Lookup::Missing) => Entry::Unusable(Unfit::Nowhere),
@@ -271,40 +280,41 @@ pub(crate) fn entries(store: &dyn Store, tree: ObjectId) -> Result<Vec<(String, 
     Ok(found)
 }
 
-fn all_names(
-    store: &dyn Store,
-    tree: ObjectId,
-    prefix: &str,
-    depth: usize,
-    found: &mut Vec<String>,
-) -> Result<(), StoreError> {
-    for entry in store.read_tree(tree)? {
-        let name = format!("{prefix}{}", String::from_utf8_lossy(&entry.name));
-        if entry.mode != TREE {
-            found.push(name);
-        } else if depth < DEPTH_MAX {
-            all_names(store, entry.id, &format!("{name}/"), depth + 1, found)?;
-        }
-    }
-    Ok(())
+/// A look at the folders of commands that ends after so many entries.
+struct Listing<'a> {
+    store: &'a dyn Store,
+    /// How many entries may still be looked at.
+    left: usize,
 }
 
-fn names(
-    store: &dyn Store,
-    tree: ObjectId,
-    prefix: &str,
-    depth: usize,
-    found: &mut dyn FnMut(String),
-) -> Result<(), StoreError> {
-    for entry in store.read_tree(tree)? {
-        // A name that is not UTF-8 is no state.
-        let Ok(name) = std::str::from_utf8(&entry.name) else { continue };
-        let name = format!("{prefix}{name}");
-        match entry.mode {
-            EXECUTABLE | SYMLINK => found(name),
-            TREE if depth < DEPTH_MAX => names(store, entry.id, &format!("{name}/"), depth + 1, found)?,
-            _ => {}
+impl Listing<'_> {
+    /// Returns the entries of a folder, as many as may still be looked at.
+    fn entries(&mut self, tree: ObjectId) -> Result<Vec<TreeEntry>, StoreError> {
+        if self.left == 0 {
+            return Ok(Vec::new());
         }
+        let mut entries = self.store.read_tree(tree)?;
+        entries.truncate(self.left);
+        self.left -= entries.len();
+        Ok(entries)
     }
-    Ok(())
+
+    /// Calls `found` with the path and the mode of each entry below a folder that is no folder itself.
+    fn files(
+        &mut self,
+        tree: ObjectId,
+        (prefix, depth): (&[u8], usize),
+        found: &mut dyn FnMut(Vec<u8>, u32),
+    ) -> Result<(), StoreError> {
+        for entry in self.entries(tree)? {
+            let mut path = [prefix, &entry.name].concat();
+            if entry.mode != TREE {
+                found(path, entry.mode);
+            } else if depth < DEPTH_MAX {
+                path.push(b'/');
+                self.files(entry.id, (&path, depth + 1), found)?;
+            }
+        }
+        Ok(())
+    }
 }

@@ -1,6 +1,8 @@
 //! Links, trees and refs that lead elsewhere.
 
 use super::*;
+use crate::support::life::BIN;
+use crate::support::life::{Life, done};
 
 /// K16, S15: logs go through no link
 #[test]
@@ -153,4 +155,92 @@ fn a_broken_branch_blocks_no_other() {
         assert!(said.err.contains(name), "{name}: {}", said.err);
     }
     let _ = FILES;
+}
+
+/// K33, K43: what anyone may push can be as large as they like, and is packed small: it is read no further than it counts.
+#[test]
+fn what_is_large_or_many_on_a_branch_costs_nobody_a_look() {
+    let life = Life::new(&[("build", DONE)]);
+    let piped = |script: &str, args: &[&str]| {
+        let mut shell = life.repo.command("sh");
+        let output =
+            shell.args(["-c", &format!("{script} | git -c core.compression=1 \"$@\""), "sh"]).args(args);
+        let output = output.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let tree = |lines: &str| piped(&format!("printf '{lines}'"), &["mktree"]);
+    let pushed = |branch: &str, aynig: &str, message: &str| {
+        let tree = tree(&format!("040000 tree {aynig}\t.aynig\\n"));
+        let commit = life.git(&["commit-tree", &tree, "-p", "main", "-m", message]);
+        life.git(&["branch", branch, &commit]);
+    };
+    life.config("aynig.commandsFrom", "refs/heads/main");
+    life.config("aynig.jobs", "1");
+    let large = piped("head -c 268435456 /dev/zero", &["hash-object", "-w", "--stdin"]);
+    pushed("rules", &tree(&format!("100644 blob {large}\tland\\n")), "x");
+    pushed("request", &tree(""), "x\n\ndwp-state: land\ndwp-land-onto: rules");
+    let links = tree(&format!("120000 blob {large}\tlarge\\n"));
+    pushed("link", &tree(&format!("040000 tree {links}\tcommand\\n")), "x\n\ndwp-state: large");
+    // One folder, in 2^40 places.
+    let blob = life.git(&["rev-parse", "main:.aynig/command/build"]);
+    let mut folder = tree(&format!("100755 blob {blob}\tbuild\\n"));
+    for _ in 0..40 {
+        folder = tree(&format!("040000 tree {folder}\ta\\n040000 tree {folder}\tb\\n"));
+    }
+    // And one that is the commands of thousands of roles.
+    let wide = |mode: &str, id: &str| {
+        let lines = format!("for i in $(seq 3000); do printf '{mode} {id}\\tb%d\\n' $i; done");
+        piped(&lines, &["mktree"])
+    };
+    let role = tree(&format!("040000 tree {}\tcommand\\n", wide("100755 blob", &blob)));
+    pushed(
+        "roles",
+        &tree(&format!("040000 tree {}\troles\\n", wide("040000 tree", &role))),
+        "x\n\ndwp-state: bb7",
+    );
+    pushed("many", &tree(&format!("040000 tree {folder}\tcommand\\n")), "x\n\ndwp-state: buidl");
+    life.event("work", "build", "");
+    let began = std::time::Instant::now();
+    for trust in ["refs/heads/main", "none", "refs/heads/many", "refs/heads/roles"] {
+        life.config("aynig.commandsFrom", trust);
+        for args in [&["status"][..], &["tick"], &["set-state", "biuld", "-b", "many"], &["doctor"]] {
+            let mut shell = life.repo.command("sh");
+            let bounded = shell.args(["-c", "ulimit -v 260000; exec \"$@\"", "sh", BIN]).args(args);
+            let said = done(bounded.output().unwrap());
+            assert!(
+                matches!(said.code, Some(0..=2 | 128)) && !said.stderr.contains("memory"),
+                "{args:?}: {said:?}"
+            );
+        }
+    }
+    assert_eq!(life.state("work"), "done");
+    assert!(began.elapsed().as_secs() < 120, "{:?}", began.elapsed());
+}
+
+/// K25: an index that is larger than what is read of one ends the run without an outcome: what only it has would be gone.
+#[test]
+fn an_index_that_is_too_large_to_read_is_no_empty_one() {
+    let life =
+        Life::new(&[("build", &format!("truncate -s 1100M \"$(git rev-parse --git-path index)\"; {DONE}"))]);
+    life.write(".gitignore", "kept\n");
+    life.write("kept", "tracked, and ignored\n");
+    life.git(&["add", "-f", ".gitignore", "kept"]);
+    life.git(&["commit", "-qm", "kept"]);
+    for stage in ["all", "index"] {
+        life.config("aynig.stage", stage);
+        life.event("work", "build", "");
+        life.tick(&["work"]).expect(1);
+        assert_eq!(
+            (life.state("work").as_str(), life.show("work", "kept").as_str()),
+            ("stalled", "tracked, and ignored")
+        );
+        // The slot is of use again.
+        life.command("quick", DONE);
+        life.git(&["add", "-A"]);
+        life.git(&["commit", "-q", "--allow-empty", "-m", "quick"]);
+        life.event("next", "quick", "");
+        life.tick(&["--jobs", "1", "next"]).expect(0);
+        assert_eq!(life.state("next"), "done");
+    }
 }
