@@ -39,7 +39,11 @@ fn text(removal: &Removal, dry: bool) -> String {
     let what = if dry { "would remove" } else { "removed" };
     let name = escape(removal.name.as_os_str().as_encoded_bytes());
     let kept = removal.kept.as_ref().map(|kept| format!("; its work is kept in {}", escape(kept.as_bytes())));
+    let aside = removal
+        .aside
+        .as_ref()
+        .map(|dir| format!("; what it held is in '{}'", escape(dir.as_os_str().as_encoded_bytes())));
     let files = removal.bytes.map(|bytes| format!("; {} MiB of files kept for its branch", bytes >> 20));
-    let more = format!("{}{}", kept.unwrap_or_default(), files.unwrap_or_default());
+    let more: String = [kept, aside, files].into_iter().flatten().collect();
     format!("{what} {} '{name}'{more}", removal.kind.name().replace('-', " "))
 }

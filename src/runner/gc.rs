@@ -16,7 +16,9 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{ASKED, HEARD_REFS};
 use crate::store::disk::is_of_another_account;
 use crate::store::slots::{SET_ASIDE, modules};
-use crate::store::{Commit, RefName, Swap, children, command_tree, locks, remove_tree, swap};
+use crate::store::{
+    Commit, RefName, StoreError, Swap, TreeEntry, children, command_tree, locks, remove_tree, swap,
+};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -87,6 +89,8 @@ pub struct Removal {
     pub name: PathBuf,
     /// The attempt that its work was moved to.
     pub kept: Option<RefName>,
+    /// Where what it held was moved as it was.
+    pub aside: Option<PathBuf>,
     /// For a slot that kept files for its branch: how many bytes they took on disk.
     pub bytes: Option<u64>,
 }
@@ -102,7 +106,7 @@ pub struct Collected {
 
 impl Collected {
     pub(super) fn removed(&mut self, kind: Kind, name: impl Into<PathBuf>) {
-        self.removed.push(Removal { kind, name: name.into(), kept: None, bytes: None });
+        self.removed.push(Removal { kind, name: name.into(), kept: None, aside: None, bytes: None });
     }
 }
 
@@ -181,7 +185,15 @@ impl<'a> Collector<'a> {
         }
         let pool = runner.pool()?;
         for number in pool.registered() {
-            let Some(mut slot) = pool.lock(number)? else { continue };
+            let mut slot = match pool.lock(number) {
+                Ok(Some(slot)) => slot,
+                Ok(None) => continue,
+                Err(_) if pool.is_locked_by_another_account(number) => continue,
+                Err(error) => {
+                    self.out.failed.push(error.into());
+                    continue;
+                }
+            };
             if !slot.exists() || is_of_another_account(slot.dir()) {
                 continue;
             }
@@ -196,7 +208,8 @@ impl<'a> Collector<'a> {
                     true
                 });
                 if !taken {
-                    self.out.removed.push(Removal { kind: Kind::Slot, name: dir, kept: None, bytes });
+                    let kept = None;
+                    self.out.removed.push(Removal { kind: Kind::Slot, name: dir, kept, aside: None, bytes });
                 }
                 continue;
             }
@@ -209,15 +222,19 @@ impl<'a> Collector<'a> {
                     continue;
                 }
             }
-            let kept = report
-                .notes
-                .into_iter()
-                .find_map(|note| if let Note::FoundAttempt(name, _) = note { Some(name) } else { None });
+            let (mut kept, mut aside) = (None, None);
+            for note in report.notes {
+                match note {
+                    Note::FoundAttempt(name, _) => kept = Some(name),
+                    Note::SetAside(dir, _) => aside = Some(dir),
+                    _ => {}
+                }
+            }
             if let Err(error) = slot.remove(runner.repo) {
                 self.out.failed.push(error.into());
                 continue;
             }
-            self.out.removed.push(Removal { kind: Kind::Slot, name: dir, kept, bytes });
+            self.out.removed.push(Removal { kind: Kind::Slot, name: dir, kept, aside, bytes });
         }
         if !self.dry {
             // This succeeds only where the folder is empty.
@@ -252,7 +269,7 @@ impl<'a> Collector<'a> {
             let Ok(id) = std::str::from_utf8(id) else { continue };
             let over = !leased.runs.contains(id) && self.runner.is_dead(id) && run_ref(id).is_some();
             if over && !self.is_fresh(id, at) {
-                self.delete_ref(Kind::RunRef, &name, at)?;
+                self.delete_ref(Kind::RunRef, &name, at);
             }
         }
         for path in folders {
@@ -287,13 +304,31 @@ impl<'a> Collector<'a> {
         end.is_some_and(|end| self.runner.clock.now() <= end)
     }
 
-    fn delete_ref(&mut self, kind: Kind, name: &RefName, at: ObjectId) -> Result<(), RunnerError> {
-        let store = &*self.runner.store;
-        let gone = self.dry || swap::delete_ref(store, name, at, &self.runner.signature())? == Swap::Won;
-        if gone {
-            self.out.removed(kind, OsStr::from_bytes(name.as_bytes()));
+    fn delete_ref(&mut self, kind: Kind, name: &RefName, at: ObjectId) {
+        let deleted = || {
+            let (store, by) = (&*self.runner.store, self.runner.signature());
+            Ok::<_, StoreError>(self.dry || swap::delete_ref(store, name, at, &by)? == Swap::Won)
+        };
+        match deleted() {
+            Ok(true) => self.out.removed(kind, OsStr::from_bytes(name.as_bytes())),
+            Ok(false) => {}
+            Err(error) => self.out.failed.push(error.into()),
         }
-        Ok(())
+    }
+
+    /// Deletes a ref that is over; what keeps that from being known keeps this ref alone.
+    fn delete_ref_if<E: Into<RunnerError>>(
+        &mut self,
+        is_over: Result<bool, E>,
+        kind: Kind,
+        name: &RefName,
+        at: ObjectId,
+    ) {
+        match is_over {
+            Ok(true) => self.delete_ref(kind, name, at),
+            Ok(false) => {}
+            Err(error) => self.out.failed.push(error.into()),
+        }
     }
 
     /// Removes attempts that are old enough, but none of a run that is under way.
@@ -308,16 +343,9 @@ impl<'a> Collector<'a> {
                 continue;
             }
             let id = commit.id;
-            let since = match self.runner.kept_since(&name, commit) {
-                Ok(since) => since,
-                Err(error) => {
-                    self.out.failed.push(error.into());
-                    continue;
-                }
-            };
-            if since.is_some_and(|at| self.runner.clock.now().saturating_sub(at) >= limit) {
-                self.delete_ref(Kind::Attempt, &name, id)?;
-            }
+            let is_old = |at| self.runner.clock.now().saturating_sub(at) >= limit;
+            let is_over = self.runner.kept_since(&name, commit).map(|since| since.is_some_and(is_old));
+            self.delete_ref_if(is_over, Kind::Attempt, &name, id);
         }
         Ok(())
     }
@@ -332,9 +360,8 @@ impl<'a> Collector<'a> {
                 continue;
             }
             let has = |work: &ObjectId| self.runner.repo.git.is_on_a_branch(*work);
-            if commit.parents.first().map_or(Ok(true), has)? {
-                self.delete_ref(Kind::Heard, &name, commit.id)?;
-            }
+            let is_over = commit.parents.first().map_or(Ok(true), has);
+            self.delete_ref_if(is_over, Kind::Heard, &name, commit.id);
         }
         Ok(())
     }
@@ -345,8 +372,9 @@ impl<'a> Collector<'a> {
         let limit = i64::try_from(self.expiry.attempts.as_secs()).unwrap_or(i64::MAX);
         for (name, commit) in self.runner.store.read_heads(&String::from_utf8_lossy(TURNS))?.heads {
             let old = commit.committed.is_some_and(|at| self.runner.clock.now().saturating_sub(at) >= limit);
-            if name.is_own() && old && !self.has_flow(&commit)? {
-                self.delete_ref(Kind::Turn, &name, commit.id)?;
+            if name.is_own() && old {
+                let is_over = self.has_flow(&commit).map(|has| !has);
+                self.delete_ref_if(is_over, Kind::Turn, &name, commit.id);
             }
         }
         Ok(())
@@ -357,11 +385,10 @@ impl<'a> Collector<'a> {
     fn has_flow(&self, left: &Commit) -> Result<bool, RunnerError> {
         let store = &*self.runner.store;
         let tree = store.read_tree(left.tree)?;
-        let Some(record) = tree.iter().find(|entry| entry.name == RECORD) else { return Ok(true) };
-        if store.blob_size(record.id)? > RECORD_MAX {
-            return Ok(true);
-        }
-        let record = serde_json::from_slice::<serde_json::Value>(&store.read_blob(record.id)?);
+        let is_record = |entry: &&TreeEntry| entry.name == RECORD && entry.is_file();
+        let Some(record) = tree.iter().find(is_record) else { return Ok(true) };
+        let Some(record) = store.read_bounded(record.id, RECORD_MAX)? else { return Ok(true) };
+        let record = serde_json::from_slice::<serde_json::Value>(&record);
         let flow = record.ok().and_then(|record| record["runId"].as_str().map(str::to_owned));
         let Some(flow) = flow.filter(|flow| uuid::Uuid::parse_str(flow).is_ok()) else { return Ok(true) };
         Ok(store.tip(&RefName::new([FLOWS, flow.to_lowercase().as_bytes()].concat()))?.is_some())
@@ -372,8 +399,9 @@ impl<'a> Collector<'a> {
         let limit = i64::try_from(self.expiry.attempts.as_secs()).unwrap_or(i64::MAX);
         for (name, commit) in self.runner.store.read_heads(&String::from_utf8_lossy(ASKED))?.heads {
             let old = commit.committed.is_some_and(|at| self.runner.clock.now().saturating_sub(at) >= limit);
-            if name.is_own() && old && !self.runner.is_waited_for(&name, commit.id)? {
-                self.delete_ref(Kind::Asked, &name, commit.id)?;
+            if name.is_own() && old {
+                let is_over = self.runner.is_waited_for(&name, commit.id).map(|waits| !waits);
+                self.delete_ref_if(is_over, Kind::Asked, &name, commit.id);
             }
         }
         Ok(())
@@ -403,7 +431,7 @@ impl<'a> Collector<'a> {
         let store = &*self.runner.store;
         let current = match &self.runner.settings.commands_from {
             CommandsFrom::Nowhere | CommandsFrom::Branch => None,
-            CommandsFrom::Ref(name) => match store.tip(name)? {
+            CommandsFrom::Ref(name) => match self.runner.commands_tip(name)? {
                 Some(id) => command_tree::find(store, store.read_commit(id)?.tree)?,
                 None => None,
             },
@@ -491,11 +519,12 @@ impl Runner<'_> {
     pub(super) fn any_run_lives(&self) -> Result<bool, RunnerError> {
         let pool = self.pool()?;
         for number in pool.known() {
-            match pool.lock(number)? {
-                None => return Ok(true),
-                // If a slot can't be judged, its run may live.
-                Some(slot) if self.is_taken(&slot).unwrap_or(true) => return Ok(true),
-                Some(_) => {}
+            match pool.lock(number) {
+                Ok(None) => return Ok(true),
+                // If a slot can't be judged, as another account's, its run may live.
+                Err(_) => return Ok(true),
+                Ok(Some(slot)) if self.is_taken(&slot).unwrap_or(true) => return Ok(true),
+                Ok(Some(_)) => {}
             }
         }
         Ok(false)

@@ -410,3 +410,17 @@ fn attributes_of_an_earlier_run_are_gone_before_anything_is_written() {
     }
     assert_eq!(life.said("seen"), "one\ntwo\n");
 }
+
+/// K26: `gc` says where it moved what can be kept in no other way.
+#[test]
+fn a_collection_says_where_it_moved_what_a_slot_held() {
+    let deep = "p=.; for i in $(seq 1 25); do p=$(printf 'd%.0s' $(seq 200)); mkdir $p; cd $p; done; echo deep >deepfile; exit 1";
+    let life = Life::new(&[("deep", deep)]);
+    life.event("work", "deep", "");
+    life.tick(&["work"]);
+    assert_eq!(life.state("work"), "stalled");
+    let said = life.run(&["gc"]).expect(0);
+    let aside = said.stdout.split("; what it held is in '").nth(1).and_then(|rest| rest.split('\'').next());
+    let aside = std::path::PathBuf::from(aside.unwrap_or_else(|| panic!("{said:?}")));
+    assert!(aside.join("d".repeat(200)).is_dir(), "{aside:?}");
+}

@@ -410,3 +410,28 @@ fn branches_and_working_trees_are_as_they_were() {
     assert_eq!(look(), before);
     rig.world.assert_sound(&rig.dir);
 }
+
+/// K26: a ref that was pushed and can't be judged keeps no other from being collected.
+#[test]
+fn a_ref_that_cannot_be_judged_keeps_no_other() {
+    let rig = Rig::new();
+    let record = |id: &str, line: &str| {
+        let tree = rig.world.git_in(&rig.dir, &["mktree"], line.as_bytes());
+        let mut git = rig.world.command("git", &rig.dir);
+        git.args(["commit-tree", tree.trim(), "-m", "x"]).env("GIT_COMMITTER_DATE", "2001-01-01T00:00:00Z");
+        let commit = String::from_utf8(git.output().unwrap().stdout).unwrap();
+        let name = format!("refs/aynig/turns/{id}");
+        rig.git(&["update-ref", &name, commit.trim()]);
+        name
+    };
+    let gone = "11111111-2222-4333-8444-555555555555";
+    let text = format!("{{\"runId\":\"{gone}\"}}");
+    let blob = rig.world.git_in(&rig.dir, &["hash-object", "-w", "--stdin"], text.as_bytes());
+    let blob = blob.trim();
+    let absent = "1".repeat(blob.len());
+    let odd = record("aaaaaaaa-2222-4333-8444-555555555555", &format!("160000 commit {absent}\tturn.json\n"));
+    let lost = record("bbbbbbbb-2222-4333-8444-555555555555", &format!("100644 blob {blob}\tturn.json\n"));
+    let said = rig.aynig(&["gc"]).expect(0);
+    assert!(said.out.contains(&lost) && !said.out.contains(&odd), "{said:?}");
+    assert_eq!(rig.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/turns/"]), odd);
+}
