@@ -170,7 +170,9 @@ impl Runner<'_> {
 
     /// True while a run whose command is over may still write its outcome, or say that it has.
     fn may_still_set(&self, number: usize, run: &Occupant) -> Result<bool, RunnerError> {
-        if let Some(slot) = self.pool()?.lock(number)? {
+        // What another account's run sets is that account's to watch.
+        let Ok(locked) = self.pool()?.lock(number) else { return Ok(false) };
+        if let Some(slot) = locked {
             let same = slot.record().run.as_ref().is_some_and(|now| now.run_id == run.run_id);
             if !same || !slot.is_inhabited()? {
                 return Ok(false);
@@ -223,15 +225,24 @@ impl Runner<'_> {
         }
         let mut pool = Pool::new(self.repo, self.settings.worktree_dir.clone(), size)?;
         pool.resize(size + self.asking_runs(&pool));
-        let mut free = 0;
-        for number in pool.numbers() {
-            let is_free = !pool.was_used(number)
-                || match pool.lock(number)? {
-                    Some(slot) => self.is_taken(&slot).is_ok_and(|taken| !taken),
-                    None => false,
+        let (mut free, mut denied, numbers) = (0, Vec::new(), pool.numbers());
+        for number in &numbers {
+            let is_free = !pool.was_used(*number)
+                || match pool.lock(*number) {
+                    Ok(Some(slot)) => self.is_taken(&slot).is_ok_and(|taken| !taken),
+                    Ok(None) => false,
+                    Err(error) => {
+                        denied.push(error);
+                        false
+                    }
                 };
             free += usize::from(is_free);
         }
-        Ok(free)
+        // A slot that can't be locked, as another account's, is none of this runner's; where no other is, no wait ends.
+        if denied.len() < numbers.len() {
+            Ok(free)
+        } else {
+            denied.pop().map_or(Ok(free), |error| Err(error.into()))
+        }
     }
 }

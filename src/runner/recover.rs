@@ -172,9 +172,20 @@ impl Runner<'_> {
     ) -> Result<(Option<RefName>, Option<PathBuf>), RunnerError> {
         let (pool, mut unseen) = (self.pool()?, None);
         for number in pool.known() {
-            if pool.peek(number).run.is_some_and(|run| run.run_id == run_id)
-                && let Some(mut slot) = pool.lock(number)?
-            {
+            if pool.peek(number).run.is_none_or(|run| run.run_id != run_id) {
+                continue;
+            }
+            let locked =
+                pool.lock(number).or_else(|error| match pool.is_locked_by_another_account(number) {
+                    true => {
+                        let dir = pool.borrow(number).dir().to_owned();
+                        report.note_once(Note::SlotLeft(dir.clone(), with_causes(&error)));
+                        unseen = Some(dir);
+                        Ok(None)
+                    }
+                    false => Err(error),
+                })?;
+            if let Some(mut slot) = locked {
                 match self.settle(&mut slot, report) {
                     Ok(_) => {}
                     Err(error) if is_out_of_sight(&slot, &error) => {

@@ -8,7 +8,7 @@
 use super::named::attempt_ref;
 use super::named::run_ref;
 use super::pending::is_asking;
-use super::report::{Note, Report};
+use super::report::{Note, Report, is_full};
 use super::{Progress, Runner, RunnerError, Tip};
 use crate::protocol::decide::{Decision, decide};
 use crate::protocol::dialect::Writer;
@@ -18,10 +18,8 @@ use crate::protocol::text::with_causes;
 use crate::store::hooks::Hooks;
 use crate::store::slots::affinity::Work;
 use crate::store::slots::{Occupant, Pool, Slot, modules};
-use crate::store::{RefName, StoreError};
+use crate::store::{RefName, RemoteFailure, StoreError};
 use crate::supervisor::holders;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -39,14 +37,14 @@ const ASKING_MAX: usize = 64;
 /// How long a process may go on after it wrote its run's outcome, where its slot is needed.
 const AFTER_OUTCOME: Duration = Duration::from_secs(1);
 
-/// Why no runner on this machine works on a run any more whose lease lives on.
+/// Why no runner on this machine works any more on a run whose lease has not expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abandoned {
     /// Its command has ended without an outcome (K21).
     ByItsCommand,
-    /// Its runner was killed.
+    /// Its runner was killed, or gave up.
     ByItsRunner,
-    /// What it had done is kept here, since the remote could not be told (K31): its outcome, where it was finished.
+    /// The remote could not be told of its work, or of its finished outcome, which is kept in this repository (K31).
     WithItsWork,
 }
 
@@ -54,8 +52,8 @@ impl std::fmt::Display for Abandoned {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Abandoned::ByItsCommand => "its command has ended without an outcome",
-            Abandoned::ByItsRunner => "its runner was killed",
-            Abandoned::WithItsWork => "what it had done is kept here, as it could not be pushed",
+            Abandoned::ByItsRunner => "its runner has ended",
+            Abandoned::WithItsWork => "its command has ended, and what it had done is kept here",
         })
     }
 }
@@ -88,15 +86,24 @@ pub(super) fn unreadable_note(slot: &Slot) -> Option<RunnerError> {
 }
 
 /// True for an error that comes of what a command left, and so comes again, and not of the machine at this
-/// moment.
+/// moment. What has no room where it would be kept is the command's too: each run may leave as much.
 fn comes_again(slot: &Slot, error: &RunnerError) -> bool {
     let own = |path: &Path| path.starts_with(slot.dir()) || path.starts_with(slot.admin_dir());
-    use ErrorKind::{DirectoryNotEmpty, InvalidFilename, IsADirectory, NotADirectory, PermissionDenied};
+    use ErrorKind::{
+        DirectoryNotEmpty, FileTooLarge, InvalidFilename, IsADirectory, NotADirectory, PermissionDenied,
+    };
     match error {
         RunnerError::Store(StoreError::Git { .. } | StoreError::TooLong { .. }) => true,
         RunnerError::Store(StoreError::Io { source, path, .. }) | RunnerError::Io { source, path, .. } => {
-            let kinds = [DirectoryNotEmpty, InvalidFilename, IsADirectory, NotADirectory, PermissionDenied];
-            kinds.contains(&source.kind()) && own(path)
+            let kinds = [
+                DirectoryNotEmpty,
+                FileTooLarge,
+                InvalidFilename,
+                IsADirectory,
+                NotADirectory,
+                PermissionDenied,
+            ];
+            kinds.contains(&source.kind()) && own(path) || is_full(source) && path.starts_with(slot.dir())
         }
         _ => false,
     }
@@ -170,16 +177,23 @@ impl Runner<'_> {
             let (mut unsettled, mut busy, mut hidden) = (None, false, 0);
             let first = pool.first_of_turn(ticket.as_ref());
             for number in pool.order(&work).into_iter().filter(|number| *number >= first) {
-                let slot = pool.lock(number).map_err(|error| match error {
-                    // The folder of locks existed a moment ago, so an uninstallation is removing it.
-                    StoreError::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
-                        RunnerError::Closed { branch: branch.clone() }
+                let mut slot = match pool.lock(number) {
+                    Ok(Some(slot)) => slot,
+                    Ok(None) => {
+                        busy = true;
+                        continue;
                     }
-                    other => other.into(),
-                })?;
-                let Some(mut slot) = slot else {
-                    busy = true;
-                    continue;
+                    // The folder of locks existed a moment ago, so an uninstallation is removing it.
+                    Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                        return Err(RunnerError::Closed { branch: branch.clone() });
+                    }
+                    // As where another account used the slot, and this one may not open its lock.
+                    Err(error) => {
+                        let words = with_causes(&error);
+                        report.note_once(Note::SlotLeft(pool.borrow(number).dir().to_owned(), words));
+                        unsettled = unsettled.or(Some(error.into()));
+                        continue;
+                    }
                 };
                 if !pool.is_open(&slot)? {
                     return Err(RunnerError::Closed { branch: branch.clone() });
@@ -241,12 +255,12 @@ impl Runner<'_> {
         if let Some(error) = unreadable_note(slot) {
             return Err(error);
         }
-        if slot.is_another() {
-            let aside = slot.set_aside(&uuid::Uuid::new_v4().to_string())?;
-            report.notes.push(Note::SetAside(aside, "its folder was gone for a while".to_owned()));
-        }
         let Some(mut occupant) = slot.record().run.clone() else {
-            return Ok(!slot.is_inhabited()?);
+            if slot.is_inhabited()? {
+                return Ok(false);
+            }
+            self.set_another_aside(slot, report)?;
+            return Ok(true);
         };
         if self.lingers(slot, &occupant)? {
             return Ok(false);
@@ -257,6 +271,7 @@ impl Runner<'_> {
         if slot.is_inhabited()? && !self.evict(slot, &occupant)? {
             return Ok(false);
         }
+        self.set_another_aside(slot, report)?;
         if occupant.lingering && occupant.remote.is_none() && Hooks::any_installed(self.repo) {
             // The process that set the run's outcome may have been ended before it notified a runner.
             super::pending::note(self.repo, &occupant.branch_name(), None)?;
@@ -286,6 +301,16 @@ impl Runner<'_> {
         }
         slot.occupy(None)?;
         Ok(true)
+    }
+
+    /// Moves a folder out of the way that is not the one in which the slot was filled. That is for a slot in which nothing
+    /// lives: under a process of the run it would lose its place of work.
+    fn set_another_aside(&self, slot: &mut Slot, report: &mut Report) -> Result<(), RunnerError> {
+        if slot.is_another() {
+            let aside = slot.set_aside(&uuid::Uuid::new_v4().to_string())?;
+            report.notes.push(Note::SetAside(aside, "its folder was gone for a while".to_owned()));
+        }
+        Ok(())
     }
 
     /// Notes where repositories are kept that a run left: those of submodules with commits of their own, and
@@ -341,7 +366,15 @@ impl Runner<'_> {
     /// slot yet: the branch moves first, and a runner that needs the slot may lock it in between.
     fn unnoted_outcome(&self, occupant: &Occupant) -> Result<Option<ObjectId>, RunnerError> {
         if occupant.remote != self.settings.remote {
-            return self.elsewhere(occupant.remote.as_deref(), |runner| runner.unnoted_outcome(occupant));
+            return match self.elsewhere(occupant.remote.as_deref(), |runner| runner.unnoted_outcome(occupant))
+            {
+                // No remote of that name is configured any more, as where it was renamed. What is in the slot is kept, and
+                // no other branch waits.
+                Err(RunnerError::Store(StoreError::Remote {
+                    failure: RemoteFailure::NotConfigured, ..
+                })) => Ok(None),
+                asked => asked,
+            };
         }
         let (Some(tip), Some(lease)) = (self.read_tip(&occupant.branch_name())?, occupant.lease_id()) else {
             return Ok(None);
@@ -362,8 +395,8 @@ impl Runner<'_> {
         if occupant.outcome.is_some() && self.is_left_within(slot, AFTER_OUTCOME)? {
             return Ok(true);
         }
-        if let (true, Some(pid)) = (occupant.lingering, occupant.guardian) {
-            let _ = kill(Pid::from_raw(pid as i32), Signal::SIGTERM);
+        if occupant.lingering {
+            holders::ask_to_end(&slot.hold_path(), occupant.guardian);
         }
         // A guardian that is suspended handles no signal, so it is woken. Its runner is gone: only this
         // process has the slot's lock.

@@ -4,10 +4,18 @@
 
 use crate::protocol::text::hex;
 use crate::store::{StoreError, beneath, io_error};
+use nix::NixPath;
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
+use nix::libc::mode_t;
+use nix::sys::stat::{FchmodatFlags, Mode, SFlag, fchmodat, fstatat};
 use nix::unistd::geteuid;
 use sha2::{Digest, Sha256};
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -198,8 +206,12 @@ pub(crate) fn read_plain(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
 
 /// True for what belongs to another account than this process's, and is that one's to write. To root nothing is.
 pub(crate) fn is_of_another_account(path: &Path) -> bool {
-    let own = geteuid();
-    !own.is_root() && path.symlink_metadata().is_ok_and(|meta| meta.uid() != own.as_raw())
+    !geteuid().is_root() && is_made_by_another(path)
+}
+
+/// True for what belongs to another account than this process's, also where that is root.
+pub(crate) fn is_made_by_another(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.uid() != geteuid().as_raw())
 }
 
 /// True for a plain file, which may be read without waiting.
@@ -278,29 +290,44 @@ pub(crate) fn remove_tree(path: &Path) -> std::io::Result<()> {
     if std::fs::remove_dir_all(path).is_ok() {
         return Ok(());
     }
-    unlock(path);
+    // To remove what is in a folder takes rights on that folder alone.
+    open_up(AT_FDCWD, path, 0);
     std::fs::remove_dir_all(path)
 }
 
 /// Gives the owner access to `path` and to every folder and plain file below it, as far as possible.
 pub(crate) fn make_readable(path: &Path) {
-    // A mode that gives these rights is not set again, so that the times of a file
-    // tell that it was not changed.
-    let give = |path: &Path, rights: u32| {
-        let mode = path.symlink_metadata().map(|meta| meta.permissions().mode() & 0o7777);
-        if let Some(mode) = mode.ok().filter(|mode| mode & rights != rights) {
-            let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(mode | rights));
-        }
+    open_up(AT_FDCWD, path, 0o600);
+}
+
+/// Gives the owner the rights that a folder has to have on each folder from this one down, and these rights on each plain
+/// file. A link is never followed, as whoever may write here could put one in the place of anything meanwhile.
+fn open_up<N: NixPath + ?Sized>(at: impl AsFd, name: &N, of_files: mode_t) {
+    let Ok(stat) = fstatat(&at, name, AtFlags::AT_SYMLINK_NOFOLLOW) else { return };
+    let kind = SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT;
+    let rights = match kind {
+        SFlag::S_IFDIR => 0o700,
+        SFlag::S_IFREG => of_files,
+        _ => return,
     };
-    give(path, 0o700);
-    let Ok(entries) = std::fs::read_dir(path) else { return };
-    for entry in entries.flatten() {
-        let (path, kind) = (entry.path(), entry.file_type());
-        if kind.as_ref().is_ok_and(|t| t.is_dir()) {
-            make_readable(&path);
-        } else if kind.is_ok_and(|t| t.is_file()) {
-            give(&path, 0o600);
+    let mode = stat.st_mode & 0o7777;
+    // A mode that gives these rights is not set again, so that the times of a file tell that it was not changed.
+    if mode & rights != rights {
+        let mode = Mode::from_bits_truncate(mode | rights);
+        // A C library before glibc 2.32 can't do that: there the look above has to be enough.
+        let set = fchmodat(&at, name, mode, FchmodatFlags::NoFollowSymlink);
+        if set == Err(Errno::EOPNOTSUPP) {
+            let _ = fchmodat(&at, name, mode, FchmodatFlags::FollowSymlink);
         }
+    }
+    if kind != SFlag::S_IFDIR {
+        return;
+    }
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let Ok(mut folder) = Dir::openat(&at, name, flags, Mode::empty()) else { return };
+    let names: Vec<CString> = folder.iter().flatten().map(|entry| entry.file_name().to_owned()).collect();
+    for name in names.iter().filter(|name| !matches!(name.to_bytes(), b"." | b"..")) {
+        open_up(&folder, &**name, of_files);
     }
 }
 
@@ -315,17 +342,6 @@ pub(crate) fn name_for(bytes: &[u8]) -> String {
     match rest.is_empty() {
         true => hex(begin),
         false => format!("{}-{}", hex(begin), hex(&Sha256::digest(rest)[..16])),
-    }
-}
-
-/// Gives every folder below `path` the permissions that removing its entries takes.
-fn unlock(path: &Path) {
-    let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(0o700));
-    let Ok(entries) = std::fs::read_dir(path) else { return };
-    for entry in entries.flatten() {
-        if entry.file_type().is_ok_and(|t| t.is_dir()) {
-            unlock(&entry.path());
-        }
     }
 }
 

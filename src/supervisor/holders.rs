@@ -80,6 +80,19 @@ pub fn at_work(name: &str, folder: &Path) -> Option<AtWork> {
     Some(found)
 }
 
+/// Asks the guardians that hold this lock file to end their runs. Without `/proc` the process that was noted is asked,
+/// which is the guardian as far as can be known.
+pub fn ask_to_end(hold: &Path, noted: Option<u32>) {
+    let known = match Path::new("/proc/self").exists() {
+        true => guardians(hold),
+        false => noted.into_iter().collect(),
+    };
+    // To the system the ids of 1 and less are its first process, groups, and all processes.
+    for pid in known.into_iter().filter_map(|pid| i32::try_from(pid).ok()).filter(|pid| *pid > 1) {
+        let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+    }
+}
+
 /// Wakes the stopped guardians that hold this lock file; false if there is none.
 pub fn wake(hold: &Path) -> bool {
     let stopped: Vec<u32> = guardians(hold).into_iter().filter(|pid| is_stopped(*pid)).collect();

@@ -44,11 +44,20 @@ impl Runner<'_> {
         for number in pool.known() {
             let run = pool.peek(number).run;
             let id = run.as_ref().map(|r| escape(r.run_id.as_bytes())).unwrap_or_default();
-            let Some(slot) = pool.lock(number)? else {
-                // A runner that holds the slot between two runs has not yet noted the next run.
-                let by = if id.is_empty() { String::new() } else { format!(" by run {id}") };
-                found.push(Finding::new(Fine, "worktrees", format!("{number} is in use{by}")));
-                continue;
+            let slot = match pool.lock(number) {
+                Ok(Some(slot)) => slot,
+                Ok(None) => {
+                    // A runner that holds the slot between two runs has not yet noted the next run.
+                    let by = if id.is_empty() { String::new() } else { format!(" by run {id}") };
+                    found.push(Finding::new(Fine, "worktrees", format!("{number} is in use{by}")));
+                    continue;
+                }
+                Err(error) => {
+                    let text = format!("{number} is not used: {}", with_causes(&error));
+                    let mend = Mend::TakeOver(pool.lock_path(number));
+                    found.push(Finding::new(Warning, "worktrees", text).mend(mend));
+                    continue;
+                }
             };
             if let Some(note) = slot.record().unreadable.clone() {
                 let (path, dir) = (note.path, slot.dir().to_owned());

@@ -10,7 +10,7 @@ use super::{FileId, Slot, attributes, bomb, scan};
 use crate::protocol::id::ObjectId;
 use crate::store::backends::gix_report::gix_write_error;
 use crate::store::backends::gix_store::Backend;
-use crate::store::disk::is_of_another_account;
+use crate::store::disk::{Shared, is_made_by_another};
 use crate::store::repository::Repository;
 use crate::store::{StoreError, copy_file, copy_index, io_error};
 use nix::unistd::geteuid;
@@ -75,12 +75,14 @@ impl Slot {
         Ok(Filled::Fresh)
     }
 
-    /// True where all files are this account's to write: it made the folder, and was the last to fill it. A command
-    /// could not write those of another account, root's among them, which a slot that is used again would have.
-    fn is_own(&self) -> bool {
+    /// True where all files are this account's: it made the folder, and was the last to fill it. A command could not
+    /// write those of another account, root's among them. Root could, and uses the slot of a repository's one account
+    /// as it is; where several share a repository, whoever may write a slot has chosen what a command of root's would
+    /// find in it.
+    pub(super) fn is_own(&self) -> bool {
         let own = geteuid();
         let was_own = self.record.account.is_none_or(|last| last == own.as_raw());
-        own.is_root() || was_own && !is_of_another_account(&self.dir)
+        was_own && !is_made_by_another(&self.dir) || own.is_root() && self.shared == Shared::Umask
     }
 
     fn refill(&mut self, repo: &Repository, commit: ObjectId, tree: ObjectId) -> Result<Filled, StoreError> {

@@ -101,13 +101,15 @@ impl Slot {
         }
         let (branch, remote) = (run.branch_name(), run.remote.as_deref());
         let own = self.record.keeps.as_ref().is_some_and(|kept| kept.is_of(branch.as_bytes(), remote));
-        let stays = !keeping.keep.is_empty() && (own || keeping.across && self.record.keeps.is_some());
+        let kept = own || keeping.across && self.record.keeps.is_some();
+        // Files of another account are not this one's to write, wherever they are moved.
+        let stays = !keeping.keep.is_empty() && kept && self.is_own();
         if stays {
             self.put_aside(repo, &keeping.keep)?;
         } else {
             self.forget_kept()?;
             // An earlier version may have left the folder.
-            remove_tree(&self.aside()).map_err(io_error("remove", &self.aside()))?;
+            self.drop_aside()?;
         }
         let filled = self.bring(repo, commit, tree)?;
         let mut back = Vec::new();
@@ -137,7 +139,15 @@ impl Slot {
         record.beside.clear();
         record.included.clear();
         self.save()?;
-        remove_tree(&self.aside()).map_err(io_error("remove", &self.aside()))
+        self.drop_aside()
+    }
+
+    /// Removes the folder of [`Slot::aside`]; one that another account left, which can't be removed, is moved out of
+    /// the way.
+    pub(super) fn drop_aside(&self) -> Result<(), StoreError> {
+        let aside = self.aside();
+        let removed = remove_tree(&aside);
+        removed.or_else(|why| self.moved_out(&aside).map(drop).map_err(|_| io_error("remove", &aside)(why)))
     }
 
     /// Returns the folder in which kept files wait while the slot is filled. It is beside the slot, so that
@@ -211,7 +221,7 @@ impl Slot {
                 back.push((path, kind));
             }
         }
-        remove_tree(&self.aside()).map_err(io_error("remove", &self.aside()))?;
+        self.drop_aside()?;
         let names: Vec<BString> = back.iter().map(|(p, _)| p.as_os_str().as_bytes().into()).collect();
         let ignored =
             if names.is_empty() { names } else { repo.git.ignored(&self.admin, &self.dir, &names)? };
@@ -326,10 +336,5 @@ impl Slot {
         paths.dedup();
         let bytes = paths.iter().map(|path| bytes_of(&self.dir.join(path))).sum::<u64>();
         Some((kept.branch.clone(), paths, bytes + bytes_of(&self.aside())))
-    }
-
-    /// Removes what waits beside the slot.
-    pub(super) fn drop_aside(&self) {
-        let _ = remove_tree(&self.aside());
     }
 }

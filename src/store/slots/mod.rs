@@ -27,7 +27,7 @@ pub(crate) mod turns;
 mod view;
 
 use crate::protocol::id::ObjectId;
-use crate::store::disk::{Shared, is_of_another_account};
+use crate::store::disk::{Shared, is_made_by_another, is_of_another_account};
 use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, io_error};
 use crate::supervisor::beneath::{Kind, Root};
@@ -234,7 +234,7 @@ impl<'r> Pool<'r> {
         if self.repo.shared != Shared::Umask {
             // One of another account's has to be given up whole, and can't even be removed.
             numbers.sort_by_cached_key(|n| {
-                [self.home(*n), self.admin(*n)].iter().any(|p| is_of_another_account(p))
+                [self.home(*n), self.admin(*n)].iter().any(|p| is_made_by_another(p))
             });
         }
         numbers
@@ -250,7 +250,12 @@ impl<'r> Pool<'r> {
         self.lock_path(number).symlink_metadata().is_ok()
     }
 
-    fn lock_path(&self, number: usize) -> PathBuf {
+    /// True where the lock of the slot of this number is another account's.
+    pub(crate) fn is_locked_by_another_account(&self, number: usize) -> bool {
+        is_of_another_account(&self.lock_path(number))
+    }
+
+    pub(crate) fn lock_path(&self, number: usize) -> PathBuf {
         self.notes.join(format!("{number}.lock"))
     }
 
@@ -501,8 +506,8 @@ impl Slot {
         self.dir.symlink_metadata().is_err_and(|error| place::is_gone(&error))
     }
 
-    /// True where the folder is not the one that the slot was filled in last. It was gone for a while, as one is
-    /// on a disk that is not mounted, and may hold work of a run that is over for all that was known.
+    /// True where the folder is not the one in which the slot was filled last. Such a folder was gone for a while, as
+    /// one on a disk that is not mounted is, and may hold the work of a run that was declared over meanwhile.
     pub(crate) fn is_another(&self) -> bool {
         let Some(noted) = self.record.made.filter(|noted| *noted != UNKNOWN) else { return false };
         let found = self.dir.symlink_metadata().ok().filter(|meta| meta.is_dir()).map(|meta| made(&meta));
@@ -521,7 +526,7 @@ impl Slot {
     pub(crate) fn remove(mut self, repo: &Repository) -> Result<(), StoreError> {
         self.retire(repo)?;
         if self.record.keeps.is_some() {
-            self.drop_aside();
+            let _ = self.drop_aside();
         }
         let _ = std::fs::remove_file(self.hold_path());
         if self.record.made != Some(GONE) {
@@ -558,6 +563,13 @@ impl Slot {
         let _ = std::fs::remove_file(self.index_copy());
     }
 
+    /// Renames what is at a path, beside it, to a name that `gc` knows as a leftover, and returns the new path.
+    fn moved_out(&self, path: &Path) -> Result<PathBuf, StoreError> {
+        let aside = path.with_file_name(format!(".retired-{}", uuid::Uuid::new_v4()));
+        std::fs::rename(path, &aside).map_err(io_error("move aside", path))?;
+        Ok(aside)
+    }
+
     /// Gives up the worktree: moves it out of the way, and deletes it as far as possible.
     pub(super) fn retire(&mut self, repo: &Repository) -> Result<(), StoreError> {
         if self.is_registered() {
@@ -565,8 +577,7 @@ impl Slot {
         }
         self.forget_filled();
         if self.dir.symlink_metadata().is_ok() {
-            let aside = self.dir.with_file_name(format!(".retired-{}", uuid::Uuid::new_v4()));
-            std::fs::rename(&self.dir, &aside).map_err(io_error("move aside", &self.dir))?;
+            let aside = self.moved_out(&self.dir)?;
             self.record.made = None;
             // A run that stopped the filling does not wait for the removal either: then `gc` removes it.
             if !self.is_stopped() {

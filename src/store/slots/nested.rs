@@ -24,9 +24,9 @@ use std::path::Path;
 const LEADS_ELSEWHERE: &str = "dot-git";
 
 impl Slot {
-    /// Returns the repositories in the slot that what was found names a new commit of, where their remotes may not
-    /// have it: no other place may have it either. Repositories of submodules that Git filled are in the
-    /// registration, and not among them.
+    /// Returns the repositories in the slot of which the harvested tree names a new commit that may exist in no other
+    /// place: it was made here, and may never have been pushed. The repositories of submodules that Git filled are in
+    /// the slot's registration, and not among them.
     fn linked(&self, repo: &Repository, found: &Harvest) -> Vec<BString> {
         let own = self.own_links(repo).unwrap_or_default();
         if own.is_empty() && found.nested.is_empty() {

@@ -12,6 +12,7 @@ use crate::store::repository::Repository;
 use crate::store::{StoreError, copy_index, io_error, remove_tree};
 use crate::supervisor::beneath::{self, BeneathError, Kind, Root};
 use std::cell::OnceCell;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Most bytes of an index that is copied: a longer one would be of some eight million files.
@@ -77,11 +78,14 @@ impl<'a> View<'a> {
         let Ok(admin) = self.slot.opened_admin() else { return Ok(()) };
         let copy = |name: &Path| {
             let Ok(from) = admin.file(name) else { return Ok(()) };
-            if from.metadata().map_or(true, |meta| meta.len() > INDEX_MAX) {
-                return Ok(());
+            let path = self.slot.admin.join(name);
+            let cannot = io_error("copy", &path);
+            match from.metadata() {
+                // Without it what the index alone says would be missing in the outcome.
+                Ok(meta) if meta.len() > INDEX_MAX => Err(cannot(ErrorKind::FileTooLarge.into())),
+                Ok(_) => copy_index(&from, &dir.join(name)).map_err(cannot),
+                Err(_) => Ok(()),
             }
-            let to = dir.join(name);
-            copy_index(&from, &to).map_err(io_error("copy", &self.slot.admin.join(name)))
         };
         copy(Path::new("index"))?;
         let entries = admin.list(Path::new(""), NAMES_MAX).unwrap_or_default();

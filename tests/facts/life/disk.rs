@@ -238,3 +238,31 @@ fn an_outcome_that_does_not_fit_into_a_working_tree_is_put_back() {
     assert!(tree.join("large8").exists() && !tree.join("old.txt").exists());
     world.assert_sound(&dir);
 }
+
+/// K26: a repository that a command left and for which the other disk has no room is moved aside; no slot is kept for it.
+#[test]
+fn a_repository_that_does_not_fit_takes_no_slot() {
+    let world = World::any();
+    let Some(disk) = Disk::mount(&world, "disk", 8192) else { return };
+    let dir = disk.at.join("repo");
+    if world.try_init("disk/repo", &["--template="]).is_none() {
+        return;
+    }
+    let clone = "#!/bin/sh\ngit init -q n && git -C n -c user.name=a -c user.email=a@b commit -q --allow-empty -m u\n\
+                 head -c 12000000 /dev/urandom >n/big; exit 3\n";
+    world.commit_files(&dir, "main", &[FILES, &[(".aynig/command/clone", clone)]].concat(), "seed");
+    world.git(&dir, &["reset", "-q", "--hard"]);
+    world.aynig(&dir, &["trust", "--ref", "main"]).expect(0);
+    world.git(&dir, &["config", "--global", "aynig.jobs", "1"]);
+    world.aynig(&dir, &["set-state", "clone", "-b", "greedy"]).expect(0);
+    world.aynig(&dir, &["tick", "greedy"]).expect(1);
+    world.aynig(&dir, &["set-state", "build", "-b", "work"]).expect(0);
+    let said = world.aynig(&dir, &["tick", "work"]).expect(0);
+    assert!(said.out.contains("build -> review") && said.err.contains(".aside-"), "{}{}", said.out, said.err);
+    let caches = world.home().join(".cache/aynig");
+    let kept = std::fs::read_dir(std::fs::read_dir(caches).unwrap().next().unwrap().unwrap().path()).unwrap();
+    let kept: Vec<_> =
+        kept.flatten().map(|entry| entry.path().join("n/big")).filter(|big| big.exists()).collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert_eq!(kept[0].metadata().unwrap().len(), 12_000_000);
+}

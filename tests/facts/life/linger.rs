@@ -282,6 +282,67 @@ fn a_state_that_a_command_commits_is_no_outcome_and_is_said() {
     assert_eq!(life.state("work"), "working");
 }
 
+/// K14, K21: also where it makes the folder of its slot anew, which is its work then.
+#[test]
+fn a_folder_that_what_was_left_behind_makes_anew_is_its_own() {
+    let anew = "s=$(pwd) && cp -a \"$s\" \"$T/copy\" && rm -rf \"$s\" && mv \"$T/copy\" \"$s\" && cd \"$s\" && echo moved >\"$T/moved\"; read x <\"$T/go\"; echo late >>file; git aynig set-state done; echo $? >\"$T/set\"";
+    let (life, mut gate, _) = lingering(anew, &[]);
+    let mut go = life.gate("go");
+    gate.open();
+    life.hear("moved");
+    life.event("other", "quick", "");
+    let said = life.tick(&["--jobs", "2", "other"]).expect(0);
+    assert!(!said.stderr.contains("its folder was gone"), "{said:?}");
+    go.open();
+    assert_eq!(life.hear("set"), "0");
+    eventually("the run's end", || (life.state("work") == "done").then_some(()));
+    assert_eq!(life.show("work", "file"), "one\nearly\nlate");
+}
+
+/// K14, K21: a process is asked to end for holding the slot, not for an id in a file, which may be anyone's by now.
+#[test]
+fn who_does_not_hold_the_slot_is_not_asked_to_end() {
+    let (life, _gate, pid) = lingering("exit 0", &["--lease", "1s"]);
+    let mut stranger = life.repo.command("sleep").arg("600").spawn().unwrap();
+    let note = life.repo.git_dir().join("aynig/slots/0.json");
+    let text = std::fs::read_to_string(&note).unwrap();
+    let mut record: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(record["run"]["guardian"].is_u64(), "{text}");
+    record["run"]["guardian"] = stranger.id().into();
+    std::fs::write(&note, record.to_string()).unwrap();
+    life.event("other", "quick", "");
+    eventually("the slot", || {
+        life.tick(&["--jobs", "1", "other"]);
+        (life.state("other") == "done").then_some(())
+    });
+    assert!(!lives(&pid));
+    assert!(stranger.try_wait().unwrap().is_none());
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+}
+
+/// K14: what is kept for a run on a remote that was renamed since keeps no other branch from a slot.
+#[test]
+fn a_slot_of_a_remote_that_is_gone_stalls_no_branch() {
+    let life = Life::new(&[
+        ("build", "echo late >>file; (read x <\"$T/gate\") >/dev/null 2>&1 </dev/null & exit 0"),
+        ("quick", "echo 'SET_STATE {\"state\":\"done\"}'"),
+    ]);
+    assert!(life.repo.command("mkfifo").arg(life.shared().join("gate")).status().unwrap().success());
+    life.event("work", "build", "");
+    let bare = life.repo.home().join("far.git");
+    life.git(&["clone", "-q", "--bare", life.repo.path().to_str().unwrap(), bare.to_str().unwrap()]);
+    life.git(&["remote", "add", "origin", bare.to_str().unwrap()]);
+    life.tick(&["--remote", "origin", "--jobs", "1", "work"]).expect(0);
+    std::fs::write(life.shared().join("gate"), "\n").unwrap();
+    life.git(&["remote", "rename", "origin", "upstream"]);
+    life.event("other", "quick", "");
+    life.tick(&["--jobs", "1", "other"]).expect(0);
+    assert_eq!(life.state("other"), "done");
+    let attempts = life.attempts();
+    assert_eq!((attempts.len(), life.show(&attempts[0], "file").as_str()), (1, "one\nlate"), "{attempts:?}");
+}
+
 /// K14, K21: what a command leaves behind keeps its slot while it lives, and not for as long as the lease does after that.
 #[test]
 fn a_slot_is_free_once_what_was_left_behind_has_ended() {

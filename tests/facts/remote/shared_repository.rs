@@ -309,7 +309,7 @@ fn accounts_that_take_turns_keep_their_slots() {
     answer(OTHER, "1", "look", "seen");
     answer(OTHER + 2, "1", "build", "built");
     assert_eq!(life.git(&["-C", &at, "show", "built:file"]), "one\nx");
-    // Root uses a slot as it is, and leaves files of its own in it.
+    // Root's commands find no files that another account may have written either.
     answer(OTHER + 2, "1", "look", "before");
     let slot = bare.join("aynig/worktrees/0");
     for (account, state, branch) in
@@ -317,7 +317,7 @@ fn accounts_that_take_turns_keep_their_slots() {
     {
         answer(account, "1", state, branch);
         let owner = std::os::unix::fs::MetadataExt::uid(&slot.metadata().unwrap());
-        assert_eq!(owner, OTHER + 2, "{branch}");
+        assert_eq!(owner, account, "{branch}");
     }
     assert_eq!(life.git(&["-C", &at, "show", "after:file"]), "one\nx");
     // What another account filled is left to that one's collection.
@@ -356,6 +356,112 @@ fn a_slot_with_tables_of_refs_is_the_groups() {
         }
     });
     assert!(closed.is_empty() && seen > 5, "{seen}: {closed:?}");
+}
+
+/// K14, K40: the lock of a slot that another account made, as one `sudo git aynig tick --jobs 2` does, keeps that slot alone
+/// from use.
+#[test]
+fn a_slot_that_another_account_locked_first_stalls_no_branch() {
+    if !nix::unistd::geteuid().is_root() || which::which("setpriv").is_err() {
+        return crate::support::skipped("only root can be two accounts");
+    }
+    let life = Life::new(&[("build", "echo x >>file; echo 'SET_STATE {\"state\":\"done\"}'")]);
+    life.config("safe.directory", "*");
+    for branch in ["one", "two", "three"] {
+        life.event(branch, "build", "");
+    }
+    let top = life.repo.path();
+    for folder in [&top, &life.repo.home()] {
+        all(folder, &mut |path| chown(path, Some(OTHER), Some(GROUP)).unwrap());
+    }
+    make_reachable(&top);
+    let as_other = |args: &[&str]| {
+        let mut command = life.repo.command("setpriv");
+        command.args([&format!("--reuid={OTHER}"), &format!("--regid={GROUP}"), "--clear-groups", BIN]);
+        done(command.args(args).output().unwrap())
+    };
+    as_other(&["tick", "--jobs", "1", "one"]).expect(0);
+    let locks = life.repo.git_dir().join("aynig/slots");
+    let lock = |number: u32| locks.join(format!("{number}.lock"));
+    std::fs::write(lock(1), "").unwrap();
+    std::fs::set_permissions(lock(1), std::fs::Permissions::from_mode(0o600)).unwrap();
+    as_other(&["tick", "--jobs", "2", "two"]).expect(0);
+    // Also where it comes first.
+    std::fs::rename(lock(0), lock(2)).unwrap();
+    std::fs::rename(lock(1), lock(0)).unwrap();
+    as_other(&["tick", "--jobs", "2", "three"]).expect(0);
+    assert_eq!(["two", "three"].map(|branch| life.state(branch)), ["done", "done"]);
+    let mend = format!("sudo chown -R \"$(id -un)\" '{}'", lock(0).display());
+    let found = as_other(&["doctor"]).stdout;
+    assert!(found.contains(&mend), "{found}");
+    as_other(&["gc"]).expect(0);
+    // A lease whose run had that slot is recovered all the same.
+    let run = "11111111-2222-4333-8444-555555555555";
+    life.event("lost", "build", "");
+    let lease = life.lease("lost", "build", run, 10, 3600);
+    let note = locks.join("0.json");
+    let mut record: serde_json::Value = serde_json::from_slice(&std::fs::read(&note).unwrap()).unwrap();
+    record["run"] =
+        serde_json::json!({"run_id": run, "branch": "refs/heads/lost", "lease": lease, "lingering": false});
+    std::fs::write(&note, record.to_string()).unwrap();
+    std::fs::set_permissions(&note, std::fs::Permissions::from_mode(0o644)).unwrap();
+    life.event("four", "build", "");
+    all(&top, &mut |path| {
+        if !path.starts_with(&locks) {
+            chown(path, Some(OTHER), Some(GROUP)).unwrap();
+        }
+    });
+    let said = as_other(&["tick", "--jobs", "2", "lost"]).expect(1);
+    assert_eq!(life.state("lost"), "stalled", "{said:?}");
+    assert!(said.stderr.contains("could not be made ready"), "{said:?}");
+    // Where there is no other slot, that is said, and nothing is claimed.
+    let head = life.rev("four");
+    let said = as_other(&["tick", "--jobs", "1", "four"]);
+    assert!(said.code == Some(128) && said.stderr.contains("0.lock"), "{said:?}");
+    assert_eq!(life.rev("four"), head);
+}
+
+/// K57: what is kept between runs is the files' account's: another one could not write them.
+#[test]
+fn what_is_kept_stays_for_the_account_that_wrote_it() {
+    if !nix::unistd::geteuid().is_root() || which::which("setpriv").is_err() {
+        return crate::support::skipped("only root can be two accounts");
+    }
+    let life = Life::new(&[(
+        "build",
+        "mkdir -p target/deep && touch target/deep/$(id -u) && ls target/deep >list && echo 'SET_STATE {\"state\":\"done\"}'",
+    )]);
+    life.config("safe.directory", "*");
+    life.config("aynig.keep", "target/");
+    life.write(".gitignore", "target/\n");
+    life.git(&["add", ".gitignore"]);
+    life.git(&["commit", "-qm", "ignored"]);
+    life.event("one", "build", "");
+    let top = life.repo.path();
+    for folder in [&top, &life.repo.home()] {
+        all(folder, &mut |path| chown(path, Some(OTHER), Some(GROUP)).unwrap());
+    }
+    make_reachable(&top);
+    let answered = |account: u32| {
+        let mut command = life.repo.command("setpriv");
+        command.args([&format!("--reuid={account}"), &format!("--regid={GROUP}"), "--clear-groups", BIN]);
+        done(command.args(["tick", "--jobs", "1", "one"]).output().unwrap()).expect(0);
+        let list = life.git(&["show", "one:list"]);
+        all(&top, &mut |path| {
+            // What root's commands write is the account's, but for the slot.
+            if !path.to_str().unwrap().contains("worktrees") {
+                chown(path, Some(OTHER), Some(GROUP)).unwrap();
+            }
+        });
+        life.event("one", "build", "");
+        list
+    };
+    let other = OTHER.to_string();
+    assert_eq!(answered(OTHER), other);
+    assert_eq!(answered(0), format!("0\n{other}"));
+    let slot = life.repo.git_dir().join("worktrees/aynig-slot-0");
+    all(&slot, &mut |path| chown(path, Some(OTHER), Some(GROUP)).unwrap());
+    assert_eq!(answered(OTHER), other);
 }
 
 /// K13, K14: a slot that another account registered, as one `sudo git aynig tick` does, is found before a claim.

@@ -203,9 +203,9 @@ fn a_lease_whose_runner_was_killed_says_so() {
     kill(Pid::from_raw(held.id() as i32), Signal::SIGKILL).unwrap();
     held.wait_with_output().unwrap();
     let said = rig.aynig(&["tick", "work"]).expect(3);
-    assert!(said.out.contains("s more; its runner was killed\n"), "{}", said.out);
+    assert!(said.out.contains("s more; its runner has ended\n"), "{}", said.out);
     let status = rig.aynig(&["status", "work"]).expect(0).out;
-    assert!(status.contains("; its runner was killed: git aynig cancel work ends it now\n"), "{status}");
+    assert!(status.contains("; its runner has ended: git aynig cancel work ends it now\n"), "{status}");
     paste(&rig, &hints(&said)[0]).expect(0);
     assert_eq!(state(&rig, "work"), "canceled");
 }
