@@ -12,7 +12,7 @@ use crate::protocol::accepts::Accepts;
 use crate::protocol::inbox::{Kind, parse_inbox_ref};
 use crate::protocol::name::BadName;
 use crate::protocol::resemble::{Missed, missed_state};
-use crate::runner::report::Refusal;
+use crate::runner::report::{Note, Refusal};
 use crate::runner::resolve::Resolved;
 use crate::runner::settings::{CommandsFrom, Settings};
 use crate::runner::survey::{Standing, Survey};
@@ -115,8 +115,9 @@ pub fn here(
     if let Some(state) = event.state_name() {
         let interrupt = Interrupt::never()?;
         let runner = session.reader(&settings, &interrupt)?;
-        if matches!(runner.lookup(&tip, state), Ok(Resolved::Missing)) {
-            let meant = runner.alike(state, tip.commit.tree)?;
+        if matches!(runner.resolve(&tip), Ok(Resolved::Missing))
+            && let Some(Note::NearlyAState(state, meant)) = runner.command_elsewhere(&tip, state)?
+        {
             hearer.hear(alike(None, state.to_string(), meant).into_iter().collect());
         }
     }

@@ -149,7 +149,7 @@ pub fn list(session: &Session) -> Result<Vec<(String, String)>, AppError> {
 pub fn commands(session: &Session, name: &RefName) -> Result<Vec<(String, Option<String>)>, AppError> {
     let store = session.repo.open_store(false)?;
     let tree = match store.tip(name)? {
-        Some(id) => command_tree::find(&*store, store.read_commit(id)?.tree)?,
+        Some(id) => command_tree::find(&*store, store.read_commit(session.repo.peeled(name, id)?)?.tree)?,
         None => None,
     };
     Ok(tree.map_or(Ok(Vec::new()), |tree| command_tree::list(&*store, tree))?)

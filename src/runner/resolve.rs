@@ -10,6 +10,7 @@ use super::landing::AnsweredBy;
 use super::report::{Note, Refusal, Verdict};
 use super::settings::CommandsFrom;
 use super::{Runner, RunnerError, Tip};
+use crate::protocol::accepts::Accepts;
 use crate::protocol::decide::Idle;
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
@@ -97,12 +98,13 @@ impl Runner<'_> {
         Ok(command_tree::find(&*self.store, tree)?.map_or(CommandTree::Missing, CommandTree::At))
     }
 
-    /// Returns what the ref holds that commands come from. Where only a commit named the remote (K30) the ref
-    /// is this repository's, because a pusher must not choose whose commands are trusted (K33).
+    /// Returns the commit of the ref that commands come from; of an annotated tag the one that it names. Where only a
+    /// commit named the remote (K30) the ref is this repository's, because a pusher must not choose whose commands are
+    /// trusted (K33).
     pub fn commands_tip(&self, name: &RefName) -> Result<Option<ObjectId>, RunnerError> {
         let tip =
             if self.settings.commands_here { self.scratch()?.tip(name) } else { self.store.known_tip(name) };
-        Ok(tip?)
+        Ok(tip?.map(|id| self.repo.peeled(name, id)).transpose()?)
     }
 
     /// Looks for the command of a state in this `.aynig` tree. A command that certainly can't be started on
@@ -152,11 +154,7 @@ impl Runner<'_> {
 
     /// Returns a hint to a command of that name that exists, but not where it counts (K13), or to states with
     /// a command and nearly that name.
-    pub(super) fn command_elsewhere(
-        &self,
-        tip: &Tip,
-        state: &StateName,
-    ) -> Result<Option<Note>, RunnerError> {
+    pub fn command_elsewhere(&self, tip: &Tip, state: &StateName) -> Result<Option<Note>, RunnerError> {
         let tree = tip.commit.tree;
         let own = || command_tree::find(&*self.store, tree);
         Ok(about(tip, self.hint_for(&*self.store, own, state, || self.alike(state, tree))?))
@@ -166,7 +164,19 @@ impl Runner<'_> {
     pub(super) fn missed(&self, commit: ObjectId, state: &StateName) -> Result<Option<Note>, RunnerError> {
         let tip = Tip::from(self.store.read_commit(commit)?);
         match self.resolve(&tip)? {
-            Resolved::Missing => self.command_elsewhere(&tip, state),
+            Resolved::Missing => {
+                let hint = self.command_elsewhere(&tip, state)?;
+                let is_far = self.settings.remote.is_some() && !self.settings.commands_here;
+                let is_ref = matches!(self.settings.commands_from, CommandsFrom::Ref(_));
+                // The ref that commands come from may have moved on the remote since it was fetched.
+                if hint.is_none() || !is_far || !is_ref || self.store.refresh().is_err() {
+                    return Ok(hint);
+                }
+                match self.resolve(&tip)? {
+                    Resolved::Missing => self.command_elsewhere(&tip, state),
+                    _ => Ok(None),
+                }
+            }
             // Which commands count is yet to be said; the branch's own may.
             Resolved::Refused(_) => {
                 let own = command_tree::find(&*self.store, tip.commit.tree)?;
@@ -236,9 +246,12 @@ impl Runner<'_> {
 }
 
 /// Returns what is left of a hint for this head: the state that its ended run answered is no slip for what the command
-/// declared, as 'drafted' is the outcome of 'draft'.
+/// declared, as 'drafted' is the outcome of 'draft'; and a head that accepts messages waits for them.
 pub(super) fn about(tip: &Tip, hint: Option<Note>) -> Option<Note> {
     let Some(Note::NearlyAState(state, mut alike)) = hint else { return hint };
+    if tip.event.as_ref().is_some_and(|event| !Accepts::of(event).is_empty()) {
+        return None;
+    }
     let origin = tip.event.as_ref().and_then(Event::origin_state);
     alike.retain(|name| origin.as_ref().is_none_or(|origin| origin.as_str() != name));
     (!alike.is_empty()).then_some(Note::NearlyAState(state, alike))

@@ -311,6 +311,15 @@ impl Repository {
         path.map(|path| PathBuf::from(OsString::from_vec(path.into())))
     }
 
+    /// Returns the commit that a ref of this name stands for which holds `id`: of an annotated tag the one that it names.
+    pub(crate) fn peeled(&self, name: &RefName, id: ObjectId) -> Result<ObjectId, StoreError> {
+        // Git writes no tag object to a branch, and to look for one costs a process.
+        match name.as_bytes().starts_with(b"refs/tags/") {
+            true => self.git.rev_parse(&self.common_dir, &format!("{id}^{{commit}}")),
+            false => Ok(id),
+        }
+    }
+
     /// Returns the folder in the Git directory that holds everything of this tool's.
     pub(crate) fn aynig_dir(&self) -> PathBuf {
         self.common_dir.join("aynig")

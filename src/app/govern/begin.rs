@@ -146,7 +146,7 @@ impl Branch {
 /// Returns the roles that no command on the trusted ref answers.
 fn unanswered(runner: &Runner<'_>, from: &RefName) -> Result<Vec<String>, GovernError> {
     let config = place::project(runner, from, Path::new("."))?.config;
-    let id = runner.store.known_tip(from)?;
+    let id = runner.store.known_tip(from)?.map(|id| runner.repo.peeled(from, id)).transpose()?;
     let id = id.ok_or_else(|| GovernError::NoTrusted(from.clone()))?;
     let tip: Tip = runner.store.read_commit(id)?.into();
     let mut missing = Vec::new();

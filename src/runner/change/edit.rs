@@ -6,7 +6,7 @@
 //! K9 (by hand), K25, K28.
 
 use super::super::report::Report;
-use super::super::{Runner, RunnerError, Tip};
+use super::super::{Runner, Tip};
 use super::{ChangeError, Written, moved_notes, refuse_leased, written};
 use crate::protocol::declaration::Declaration;
 use crate::protocol::dialect::Dialect;
@@ -120,11 +120,13 @@ impl Runner<'_> {
     /// [`ChangeError::NoBranch`].
     pub fn trusted_file(&self, branch: &RefName, name: &str) -> Result<Option<Vec<u8>>, ChangeError> {
         use super::super::settings::CommandsFrom;
-        let from = match &self.settings.commands_from {
-            CommandsFrom::Ref(from) => from,
-            CommandsFrom::Branch | CommandsFrom::Nowhere => branch,
+        let (from, tip) = match &self.settings.commands_from {
+            CommandsFrom::Ref(from) => {
+                let tip = self.store.tip(from)?;
+                (from, tip.map(|id| self.repo.peeled(from, id)).transpose()?)
+            }
+            CommandsFrom::Branch | CommandsFrom::Nowhere => (branch, self.store.tip(branch)?),
         };
-        let tip = self.store.tip(from).map_err(RunnerError::from)?;
         let id = tip.ok_or_else(|| ChangeError::NoBranch(from.clone()))?;
         let entries = self.store.read_tree(self.store.read_commit(id)?.tree)?;
         let entry = entries.into_iter().find(|entry| entry.name == name.as_bytes());

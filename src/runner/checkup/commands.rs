@@ -27,7 +27,7 @@ impl Runner<'_> {
             }
             CommandsFrom::Ref(source) => {
                 let shown = self.home().shown();
-                let Some(tip) = self.store.known_tip(source)? else {
+                let Some(tip) = self.commands_tip(source)? else {
                     if self.settings.remote.is_some() {
                         let text = format!("commands come from {shown}, which was not fetched yet");
                         found.push(Finding::new(Fine, "trust", text));

@@ -329,6 +329,34 @@ fn s25_what_the_repository_has_git_include_decides_nothing_about_what_may_run() 
     }
 }
 
+/// K33: a path that a key can't hold is trusted by itself, and no other that looks like it.
+#[test]
+fn trust_in_a_path_that_is_no_text_is_in_that_path_alone() {
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::any();
+    let cases: [(&[u8], [&str; 2]); 3] =
+        [(b"\xff\xff\xff\xff", ["evil", "????"]), (b"caf\xe9", ["cafe", "caf"]), (b"a\nb", ["aXb", "ab"])];
+    for (odd, others) in cases {
+        let odd = world.init(std::ffi::OsStr::from_bytes(odd));
+        Place::new(&world, &odd).seed();
+        let looked = |dir: &Path| {
+            world.aynig(dir, &["set-state", "build", "-b", "work"]).expect(0);
+            world.aynig(dir, &["tick", "-n"])
+        };
+        world.aynig(&odd, &["trust", "--branches"]).expect(0);
+        looked(&odd).expect(0);
+        for other in others {
+            let other = world.init(other);
+            Place::new(&world, &other).seed();
+            let said = looked(&other);
+            assert!(said.code == 2 && said.err.contains("not trusted"), "{odd:?} {other:?}: {said:?}");
+        }
+        world.aynig(&odd, &["trust", "--revoke"]).expect(0);
+    }
+    let config = std::fs::read_to_string(world.home().join(".gitconfig")).unwrap();
+    assert!(!config.to_ascii_lowercase().contains("commandsfrom"), "{config}");
+}
+
 /// K33: what is no text is refused by name where it would count, and is nothing elsewhere: read as something else,
 /// or left out, it could be what keeps commands in
 #[test]
@@ -370,4 +398,19 @@ fn configuration_that_is_no_text_is_refused_by_name() {
             }
         }
     }
+}
+
+/// K33: an annotated tag stands for the commit that it names.
+#[test]
+fn commands_come_from_an_annotated_tag() {
+    let world = World::any();
+    let dir = asked(&world);
+    world.git(&dir, &["tag", "-a", "v1", "-m", "v1", "main"]);
+    world.aynig(&dir, &["trust", "--ref", "refs/tags/v1"]).expect(0);
+    world.aynig(&dir, &["status"]).expect(0);
+    let found = world.aynig(&dir, &["doctor"]);
+    assert!(!found.out.contains("it is a tag") && found.out.contains("command/build"), "{found:?}");
+    let said = world.aynig(&dir, &["tick"]).expect(0);
+    assert!(said.out.contains("build -> review"), "{said:?}");
+    world.aynig(&dir, &["gc"]).expect(0);
 }

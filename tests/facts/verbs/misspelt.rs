@@ -53,6 +53,11 @@ fn a_state_that_a_command_comes_to_is_not_taken_for_its_own() {
         all.contains("drafted") && !all.contains("did you mean") && !all.contains("set-state draft"),
         "{all}"
     );
+    // Nor is a state that accepts messages, whoever set it.
+    let waits = ["set-state", "drafted", "-b", "waits", "--trailer", "dwp-accepts: message=draft"];
+    let said = world.aynig(&dir, &waits).expect(0);
+    let ticked = world.aynig(&dir, &["tick", "waits"]).expect(0);
+    assert!(!(said.err + &ticked.err).contains("did you mean"));
     // Another command's is.
     world.aynig(&dir, &["set-state", "slip", "-b", "other"]).expect(0);
     let said = world.aynig(&dir, &["tick", "other"]).expect(0);
