@@ -39,6 +39,11 @@ impl Runner<'_> {
             self.check_far_locks(&path, found)?;
         }
         let at = format!("'{shown}' is at {}", shown_url(&url));
+        if let Some(to) = self.repo.git.push_url(remote)?.filter(|to| *to != url) {
+            let text =
+                format!("{at}, and is pushed to at {}: both have to lead to one repository", shown_url(&to));
+            found.push(Finding::new(Fine, "remote", text));
+        }
         if self.settings.commands_from == CommandsFrom::Nowhere {
             // The repository's configuration says the address and how it is reached, and is not trusted.
             let text = format!("{at} (not asked: this repository is not trusted)");

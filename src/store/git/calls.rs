@@ -401,7 +401,16 @@ impl RepoGit {
 
     /// Returns the address of the remote of this name; `None` where there is none.
     pub(crate) fn remote_url(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let output = self.here().verb("remote").args(["get-url", name]).output()?;
+        self.address(&["get-url", name])
+    }
+
+    /// Returns the first address that pushes to the remote of this name go to; `None` where there is none.
+    pub(crate) fn push_url(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.address(&["get-url", "--push", name])
+    }
+
+    fn address(&self, args: &[&str]) -> Result<Option<Vec<u8>>, StoreError> {
+        let output = self.here().verb("remote").args(args).output()?;
         let line = output.stdout.split(|b| *b == b'\n').next().unwrap_or_default();
         Ok(output.status.success().then(|| line.to_vec()))
     }

@@ -603,3 +603,15 @@ fn an_outcome_that_touches_lfs_paths_brings_their_objects() {
     assert!(report["notes"][0].as_str().is_some_and(|note| note.contains(&kept)), "{report} {kept}");
     assert!(b.git(&["show", &format!("{kept}:d/a.bin")]).starts_with("version https://git-lfs"));
 }
+
+/// K30: what is read and what is pushed to have to be one repository, which only a person can know.
+#[test]
+fn a_remote_with_two_addresses_is_named() {
+    let net = Net::new(&[("build", DONE)]);
+    let a = net.machine("a");
+    a.git(&["config", "aynig.remote", "origin"]);
+    assert!(!a.run(&["doctor"]).stdout.contains("pushed to at"), "one address");
+    a.git(&["remote", "set-url", "--push", "origin", "../other.git"]);
+    let said = a.run(&["doctor"]).stdout;
+    assert!(said.contains("is pushed to at ../other.git: both have to lead to one repository"), "{said}");
+}
