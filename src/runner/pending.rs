@@ -10,7 +10,7 @@ use crate::store::beneath::apart;
 use crate::store::repository::Repository;
 use crate::store::{RefName, name_for, read_plain};
 use nix::fcntl::{Flock, FlockArg, OFlag};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::io::Write;
@@ -246,16 +246,16 @@ impl Taken {
     }
 }
 
-/// How long before a process began what it is told by [`say_unready`] still counts: the process that says so
-/// may find it out while the other one starts.
+/// By how much a word of [`say_unready`] may be older than the process that reads it, and still count: the writer may
+/// have found out that nothing can run while the reader was being started.
 const UNREADY: Duration = Duration::from_secs(5);
 
 fn unready_path(repo: &Repository) -> PathBuf {
     repo.aynig_dir().join("pending.unready")
 }
 
-/// Says to the process that watches that nothing can run on this machine, so that it leaves what waits where it
-/// is: otherwise each would take a branch on, find that out, and leave another to watch.
+/// Tells the watcher that nothing can run on this machine, so that it leaves the waiting branches noted. Otherwise each
+/// watcher would take a branch on, find that nothing can run, and leave the watch to a new process that does the same.
 pub(crate) fn say_unready(repo: &Repository) {
     let _ = repo.write(&unready_path(repo), b"");
 }
@@ -314,17 +314,39 @@ pub(crate) fn note_wake(run_dir: &Path, woken: &Woken) -> std::io::Result<()> {
     folder.append(name, 0o644)?.write_all(&line)
 }
 
-/// Reads which branches a run noted, each branch once.
+/// Reads which branches a run noted, each branch once, of the first [`WAKE_MAX`] bytes of its notes.
 pub(crate) fn read_wake(run_dir: &Path) -> Vec<Woken> {
-    let raw = read_plain(&run_dir.join("wake"), WAKE_MAX).unwrap_or_default();
-    let mut fields = raw.split(|b| *b == 0);
-    let mut all: Vec<Woken> = Vec::new();
-    while let (Some(dir), Some(name)) = (fields.next(), fields.next()) {
-        let git_dir = PathBuf::from(OsString::from_vec(dir.to_vec()));
-        let woken = Woken { git_dir, branch: RefName::new(name) };
-        if woken.git_dir.is_absolute() && woken.branch.is_valid() && !all.contains(&woken) {
-            all.push(woken);
+    let path = run_dir.join("wake");
+    let raw = apart(&path).and_then(|(folder, name)| folder.read_from(name, 0, WAKE_MAX)).unwrap_or_default();
+    // What has no final NUL was cut off.
+    let whole = raw.split_inclusive(|b| *b == 0).filter_map(|field| field.strip_suffix(b"\0"));
+    let (fields, mut seen): (Vec<&[u8]>, _) = (whole.collect(), HashSet::new());
+    let pairs = fields.chunks_exact(2).filter(|pair| seen.insert([pair[0], pair[1]]));
+    let woken = pairs.map(|pair| Woken {
+        git_dir: PathBuf::from(OsString::from_vec(pair[0].to_vec())),
+        branch: RefName::new(pair[1]),
+    });
+    woken.filter(|woken| woken.git_dir.is_absolute() && woken.branch.is_valid()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// K40
+    #[test]
+    fn of_more_notes_than_are_read_the_first_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let woken = |n: usize| Woken {
+            git_dir: "/repositories/one/.git".into(),
+            branch: RefName::branch(format!("node-{n:0100}").as_bytes()),
+        };
+        for n in 0..12_000 {
+            note_wake(folder.path(), &woken(n)).unwrap();
+            note_wake(folder.path(), &woken(0)).unwrap();
         }
+        let read = read_wake(folder.path());
+        assert!(read.len() > 3000 && read.len() < 12_000, "{}", read.len());
+        assert!(read.iter().enumerate().all(|(n, one)| *one == woken(n)));
     }
-    all
 }
