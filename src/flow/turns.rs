@@ -8,6 +8,8 @@
 //! signed for its ref, and without a signature it is not read, because agents are told what it says.
 //! Implements N4 (what is left), N9 (the session), K35 (signing).
 
+use super::FlowError;
+use super::store::Flows;
 use crate::agents::spent::Spent;
 use crate::contract::id::{NodeId, RunId, TurnId};
 use crate::contract::words::Provider;
@@ -15,9 +17,8 @@ use crate::protocol::flow::TURNS;
 use crate::protocol::id::ObjectId;
 use crate::protocol::message::Message;
 use crate::runner::Runner;
-use crate::runner::talk::TalkError;
 use crate::store::files::{Files, Read, write_files};
-use crate::store::{Commit, Expected, RefChange, RefName, StoreError, swap};
+use crate::store::{Commit, Expected, RefChange, RefName, StoreError};
 use serde::{Deserialize, Serialize};
 
 /// The name of the file with the [`Record`].
@@ -92,20 +93,22 @@ pub fn ref_of(run_id: &str) -> Option<RefName> {
     Some(RefName::new([TURNS, id.to_string().as_bytes()].concat()))
 }
 
-/// Keeps what a turn left, in place of what an earlier process of the turn left, and publishes it. Returns
-/// why publishing failed, if it did: other machines may not have it then.
+/// Keeps what a turn left, in place of what an earlier process of the turn left, where the branches are.
 ///
 /// # Errors
-/// Where the commit can't be written, or the ref can't be read or moved.
-pub fn keep(runner: &Runner<'_>, run_id: &str, files: &Files) -> Result<Option<StoreError>, TalkError> {
-    let Some(name) = ref_of(run_id) else { return Ok(None) };
+/// Where the commit can't be written, or the ref can't be read or moved; [`FlowError::Raced`] where another process
+/// of the turn moves it.
+pub fn keep(runner: &Runner<'_>, run_id: &str, files: &Files) -> Result<(), FlowError> {
+    let Some(name) = ref_of(run_id) else { return Ok(()) };
     let store = &*runner.store;
     let tree = write_files(store, files, &Read::default())?;
     let message = Message::new(format!("aynig: what turn {run_id} left"), "", Vec::new());
     let commit = runner.write_said(&name, tree, Vec::new(), message)?;
-    let before = store.tip(&name)?.map_or(Expected::Missing, Expected::At);
-    swap::compare_and_swap(store, &name, before, commit, &runner.signature(), "aynig: turn")?;
-    Ok(store.publish(&name, commit).err())
+    let expected = store.tip(&name)?.map_or(Expected::Missing, Expected::At);
+    match Flows::new(runner).swap(RefChange { name, expected, new: Some(commit) }, &[])? {
+        true => Ok(()),
+        false => Err(FlowError::Raced(run_id.to_owned())),
+    }
 }
 
 /// Returns the commit of what a turn left; `None` where it lacks a signature that is required.
@@ -119,10 +122,7 @@ pub fn vouched(runner: &Runner<'_>, name: &RefName, commit: ObjectId) -> Result<
 fn record_in(runner: &Runner<'_>, tree: ObjectId) -> Option<Record> {
     let store = &*runner.store;
     let entry = store.read_tree(tree).ok()?.into_iter().find(|entry| entry.name == RECORD.as_bytes())?;
-    if store.blob_size(entry.id).ok()? > RECORD_MAX {
-        return None;
-    }
-    serde_json::from_slice(&store.read_blob(entry.id).ok()?).ok()
+    serde_json::from_slice(&store.read_bounded(entry.id, RECORD_MAX).ok()??).ok()
 }
 
 /// Deletes what the turns of a flow, or of one of its nodes, left; returns of how many turns.

@@ -405,9 +405,7 @@ impl<'t> Active<'t> {
         ground.gather(&mut files);
         files.insert(turns::EVENTS.to_owned(), self.events.kept().to_vec());
         files.insert(turns::RECORD.to_owned(), serde_json::to_vec_pretty(&record).unwrap_or_default());
-        if let Some(error) = turns::keep(ground.runner, &ground.inside.run_id, &files)? {
-            self.note(&format!("what the turn left is here alone: {error}"));
-        }
+        turns::keep(ground.runner, &ground.inside.run_id, &files)?;
         ground.drop_folder();
         Ok(ended)
     }
