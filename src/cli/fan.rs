@@ -18,6 +18,9 @@ pub fn run(global: &Global, args: &Fan) -> Result<i32, Failure> {
     for one in fanned.made.iter().chain([&fanned.written]) {
         written::print(one, change.remote(), args.json, global.quiet);
     }
+    if fanned.made.is_empty() && !global.quiet {
+        output::note("nothing was made: the branch is fanned, and has all its attempts");
+    }
     let made: Vec<_> = fanned.made.into_iter().map(|made| made.branch).collect();
     if !args.no_tick && !made.is_empty() {
         change.answer_all(&made)?;
