@@ -61,6 +61,8 @@ const OWNED: &[(&str, &[&str])] = &[
     ("posix_spawn", &["supervisor"]),
     // Which rooms have a program run to its end by the supervisor.
     ("Bounded", &["supervisor", "store", "runner", "governed", "flow", "app", "cli"]),
+    // Which rooms have a command under a guardian.
+    ("Supervised::start", &["supervisor", "runner", "flow", "app"]),
     ("nix::unistd::fork", &[]),
     ("nix::unistd::exec", &[]),
     ("libc::fork", &[]),

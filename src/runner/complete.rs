@@ -373,7 +373,7 @@ impl ActiveRun<'_> {
                 done => return done,
             }
         }
-        // The branch has moved, and only the disk did not say that it took that: nothing is to be landed.
+        // The branch has moved to the outcome, and only the disk's sync of that failed: there is nothing left to land.
         let is_there = |tip: Option<Tip>| tip.is_some_and(|tip| tip.id() == commit);
         if matches!(&error, RunnerError::Store(inner) if inner.is_unsynced())
             && self.runner.read_tip(self.branch).is_ok_and(is_there)

@@ -93,6 +93,7 @@ and may also be given for one repository, as 'aynig.<Git directory or glob>.<key
   hooks              detach, wait or off: what hooks do about a state event (detach)
   logExpire          how long logs are kept by gc (30 days)
   attemptExpire      how long attempts are kept by gc (90 days)
+  provider.<name>.*  agents' programs: see gitaynig-flow(7), which has the keys of flows
 
 Environment:
   AYNIG      0 makes tick, run and hooks do nothing, and verbs start no chains
@@ -116,7 +117,7 @@ git-aynig-status(1), git-aynig-events(1), git-aynig-logs(1), git-aynig-diff(1), 
 git-aynig-send(1), git-aynig-inbox(1), git-aynig-ask(1), git-aynig-answer(1), git-aynig-approve(1), \
 git-aynig-reject(1), git-aynig-pause(1), git-aynig-resume(1), git-aynig-land(1), git-aynig-fan(1), git-aynig-choose(1), git-aynig-compare(1), \
 git-aynig-trust(1), git-aynig-hooks(1), git-aynig-install(1), git-aynig-gc(1), git-aynig-doctor(1), \
-git-aynig-demo(1), git-aynig-flow(1), gitaynig-flow(7), git-aynig-govern(1), gitaynig-govern(7), gitaynig-macos(7), gitaynig-server(7), git-interpret-trailers(1)";
+git-aynig-uninstall(1), git-aynig-demo(1), git-aynig-serve(1), git-aynig-mcp(1), git-aynig-flow(1), gitaynig-flow(7), git-aynig-govern(1), gitaynig-govern(7), gitaynig-macos(7), gitaynig-server(7), git-interpret-trailers(1)";
 
 /// `init`.
 pub const INIT: &str = "\

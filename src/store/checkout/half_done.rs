@@ -3,9 +3,9 @@
 //! A path counts as written by the interrupted checkout only where the outcome changes it, its index entry is
 //! still the old one, and its file has the new content, has a part of the new content from its start, or is
 //! gone. Such a file has nothing in it that the finished checkout would not have. From there the checkout is
-//! continued, or what it did is put back. Where an earlier process had begun to put back, so do paths whose file is
-//! as before, is gone, or has a part of the old content from its start, whichever of both the index has. Implements
-//! K28.
+//! continued, or what it did is put back. Where an earlier process had begun to put its work back, a path counts as
+//! put back where its file has the old content, has a part of the old content from its start, or is gone; its index
+//! entry may be the old one or the new one then. Implements K28.
 
 use super::in_the_way::first_in_the_way;
 use super::index_lock::{Copy, IndexLock};
@@ -52,8 +52,8 @@ impl Taken {
 
 impl RepoGit {
     /// Enters into a copy of the index what an earlier checkout from `old` to `new` had written already, and
-    /// removes the files that it had written in part; where it was being put back, does the same with what was put
-    /// back already to what `to` holds.
+    /// removes the files that it had written in part. Where that checkout was being put back to `to`, enters also the
+    /// paths that were put back already, and removes the files that were put back in part.
     pub(super) fn take_on(
         &self,
         (git_dir, dir, index): (&Path, &Path, &Path),
@@ -92,9 +92,10 @@ impl RepoGit {
         Ok(taken)
     }
 
-    /// Returns what a merge to `to` is to start from where the index has part of that already: `from`, and where a
-    /// file and a folder take each other's place, a tree with that part. Git makes sure that no file is at a path of
-    /// the first tree that the index does not have, and would take what has its folder's place for the user's.
+    /// Returns the tree from which a merge to `to` starts, in an index that has a part of `to` already. It is `from`;
+    /// where a file and a folder take each other's place, it is `from` with that part of `to`. Git refuses a merge from
+    /// a tree with a path that the index lacks where anything has the path's place in the working tree: there it would
+    /// take the new file, or the new folder, for the user's.
     pub(super) fn start(
         &self,
         (git_dir, dir, index): (&Path, &Path, &Path),
@@ -250,8 +251,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Looks at paths of which the index has the entry of the outcome, though their files were, or were to be, put
-    /// back to what was before.
+    /// Looks at paths of which the index has the entry of the outcome, while an earlier process was putting their files
+    /// back to the content of before.
     fn under_new(&mut self, changes: Vec<Change>) -> Result<(), StoreError> {
         let mut files = Vec::new();
         for change in changes {

@@ -123,7 +123,7 @@ impl FileLock {
         }
     }
 
-    /// Releases the lock. If it can't be removed now, the next sweep, which knows it by its owner_file, removes it.
+    /// Releases the lock. If it can't be removed now, the next sweep, which knows it by its owner file, removes it.
     ///
     /// # Errors
     /// The lock can't be removed now, so Git's next command in that working tree finds it held.
@@ -159,7 +159,7 @@ impl IndexLock {
         self.0.release()
     }
 
-    /// Leaves the lock where it is. The next sweep, which knows it by its owner_file, removes it.
+    /// Leaves the lock where it is. The next sweep, which knows it by its owner file, removes it.
     pub(crate) fn leave(self) {
         self.0.leave();
     }

@@ -1,6 +1,6 @@
 //! Ref locks that can be distinguished from those of other tools, and that show whether their owner is dead.
 //!
-//! A lock is a file in `$GIT_COMMON_DIR/aynig/locks/` (the owner_file), held under an exclusive `flock` for as long
+//! A lock is a file in `$GIT_COMMON_DIR/aynig/locks/` (the owner file), held under an exclusive `flock` for as long
 //! as its owner lives, and hard-linked to `<ref>.lock`, which is the file that Git looks for. So `<ref>.lock`
 //! is ours exactly where it is the same file (device and inode) as one in that folder, and its owner is dead
 //! exactly where that file's `flock` can be taken. No other lock is ever removed: one of Git's or of another
@@ -66,7 +66,7 @@ impl Drop for RefLock {
     }
 }
 
-/// Removes a held lock. If that fails, the file of the owner_file stays, so that the next sweep knows the lock as
+/// Removes a held lock. If that fails, the owner file stays, so that the next sweep knows the lock as
 /// this tool's and removes it.
 pub(crate) fn give_back(lock: &Path, owner_file: Option<&mut OwnerFile>) -> Result<(), StoreError> {
     let removed = remove(lock);
@@ -78,7 +78,7 @@ pub(crate) fn give_back(lock: &Path, owner_file: Option<&mut OwnerFile>) -> Resu
     removed
 }
 
-/// Returns the folder that holds the owner_files.
+/// Returns the folder that holds the owner files.
 fn locks_dir(common_dir: &Path) -> PathBuf {
     common_dir.join("aynig/locks")
 }
@@ -95,7 +95,7 @@ impl RefLock {
         Self::link(refs, name, owner_file, content)
     }
 
-    /// Takes `<ref>.lock` as [`RefLock::take`] does, by linking a owner_file to it whose content is already synced.
+    /// Takes `<ref>.lock` as [`RefLock::take`] does, by linking an owner file to it whose content is already synced.
     pub(crate) fn link(
         refs: &FilesRefs,
         name: &RefName,
@@ -178,7 +178,7 @@ impl RefLock {
 }
 
 impl OwnerFile {
-    /// Creates a owner_file for a lock that is never renamed over the file that it locks.
+    /// Creates an owner file for a lock that is never renamed over the file that it locks.
     pub(crate) fn plain(common_dir: &Path, shared: Shared) -> Result<Self, StoreError> {
         let folder = locks_dir(common_dir);
         shared.make(&folder)?;
@@ -193,12 +193,12 @@ impl OwnerFile {
         &self.file
     }
 
-    /// Has the owner_file's file stay when this value is dropped. The next sweep then takes it for a dead owner's.
+    /// Has the owner file stay when this value is dropped. The next sweep then takes it for a dead owner's.
     pub(crate) fn stay(&mut self) {
         self.stays = true;
     }
 
-    /// Creates a owner_file with this content, which is not synced yet.
+    /// Creates an owner file with this content, which is not synced yet.
     pub(crate) fn create(refs: &FilesRefs, content: &[u8]) -> Result<Self, StoreError> {
         let folder = locks_dir(refs.common_dir());
         refs.make_dirs(&folder)?;
@@ -207,7 +207,7 @@ impl OwnerFile {
         Ok(owner_file)
     }
 
-    /// Syncs the owner_file, and everything that was written before it and is not synced yet, where durable.
+    /// Syncs the owner file, and everything that was written before it and is not synced yet, where durable.
     pub(crate) fn sync_with_what_waits(&self, refs: &FilesRefs) -> Result<(), StoreError> {
         if !refs.durable() {
             return Ok(());
@@ -284,7 +284,7 @@ pub(crate) fn owner_of(common_dir: &Path, lock: &Path) -> Result<Owner, StoreErr
             continue;
         }
         let Some(_dead) = flock_of_the_dead(&owner_file) else { return Ok(Owner::Ours) };
-        // No other process removes this pair while the owner_file's `flock` is held. The lock may have been
+        // No other process removes this pair while the owner file's `flock` is held. The lock may have been
         // replaced before that, so it is compared once more.
         if self::identity(lock) == Some(identity) {
             remove(lock)?;
@@ -292,11 +292,11 @@ pub(crate) fn owner_of(common_dir: &Path, lock: &Path) -> Result<Owner, StoreErr
         remove(&owner_file)?;
         return Ok(Owner::Gone);
     }
-    // Where many processes wait, the lock may have a new owner by the time that all owner_files are compared.
+    // Where many processes wait, the lock may have a new owner by the time that all owner files are compared.
     Ok(if self::identity(lock) == Some(identity) { Owner::Other } else { Owner::Gone })
 }
 
-/// Removes every owner_file whose owner is dead, with its lock. Returns the locks that were removed.
+/// Removes every owner file whose owner is dead, with its lock. Returns the locks that were removed.
 ///
 /// Cheap where no runner was killed: one listing of an empty folder.
 pub fn sweep_stale_locks(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
@@ -313,7 +313,7 @@ pub fn sweep_stale_locks(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> 
                     locks.insert(refs.into_iter().chain(other_locks(common_dir)).collect::<Vec<_>>())
                 }
             };
-            // The second link may also be the ref itself: then only the owner_file is left to remove.
+            // The second link may also be the ref itself: then only the owner file is left to remove.
             for lock in
                 locks.iter().filter(|lock| identity(lock).is_some_and(|i| Some(i) == identity(&owner_file)))
             {
@@ -410,7 +410,7 @@ fn other_locks(common_dir: &Path) -> Vec<PathBuf> {
     indexes.chain([PathBuf::from(config)]).filter(|path| path.symlink_metadata().is_ok()).collect()
 }
 
-/// Takes the owner_file's `flock`, which succeeds only where its owner is dead; `None` where that fails.
+/// Takes the owner file's `flock`, which succeeds only where its owner is dead; `None` where that fails.
 fn flock_of_the_dead(owner_file: &Path) -> Option<Flock<File>> {
     Flock::lock(File::open(owner_file).ok()?, FlockArg::LockExclusiveNonblock).ok()
 }
