@@ -26,7 +26,10 @@ pub fn run(global: &Global, what: HooksVerb) -> Result<i32, Failure> {
                 output::note(&format!("hint: add these lines to that {} hook yourself:", event.name()));
                 output::note(hooks.lines(*event, &program).trim_end());
             }
-            Ok(if left { 1 } else { 0 })
+            // Git would start such a hook twice.
+            let twice = all.iter().any(|(_, standing)| matches!(standing, Standing::Configured(_)));
+            let by_hand = if twice { by_hand(&hooks)? } else { 0 };
+            Ok(if left { 1 } else { by_hand })
         }
         HooksVerb::Uninstall => {
             let touched = hooks.uninstall()?;

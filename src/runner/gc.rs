@@ -297,11 +297,9 @@ impl<'a> Collector<'a> {
     /// True where a run's ref points to its lease, and that may not have ended: between a claim on a remote
     /// and the note of the run in a slot, nothing else in this repository knows of the run.
     fn is_fresh(&self, id: &str, at: ObjectId) -> bool {
-        let Ok(tip) = self.runner.store.read_commit(at).map(Tip::from) else { return false };
-        let lease = tip.event.as_ref().filter(|e| e.is_working() && e.run_id() == Some(id));
-        let seconds = lease.and_then(Event::lease_seconds).and_then(|seconds| i64::try_from(seconds).ok());
-        let end = tip.commit.committed.zip(seconds).map(|(at, seconds)| at.saturating_add(seconds));
-        end.is_some_and(|end| self.runner.clock.now() <= end)
+        let lease = self.runner.store.read_commit(at).map(Tip::from);
+        let is_its = |lease: &Tip| lease.event.as_ref().and_then(Event::run_id) == Some(id);
+        lease.is_ok_and(|lease| is_its(&lease) && self.runner.is_in_time(&lease))
     }
 
     fn delete_ref(&mut self, kind: Kind, name: &RefName, at: ObjectId) {

@@ -109,6 +109,12 @@ fn comes_again(slot: &Slot, error: &RunnerError) -> bool {
     }
 }
 
+/// True where no remote of that name is configured any more, as where it was renamed.
+fn is_unconfigured(error: &RunnerError) -> bool {
+    let RunnerError::Store(StoreError::Remote { failure, .. }) = error else { return false };
+    *failure == RemoteFailure::NotConfigured
+}
+
 /// True where a slot could not be made ready since this process can't look at what it holds.
 pub(super) fn is_out_of_sight(slot: &Slot, error: &RunnerError) -> bool {
     let is_denied = match error {
@@ -350,7 +356,11 @@ impl Runner<'_> {
     /// True while the occupant's lease is its branch's head and has not expired.
     pub(super) fn lease_lives(&self, occupant: &Occupant) -> Result<bool, RunnerError> {
         if occupant.remote != self.settings.remote {
-            return self.elsewhere(occupant.remote.as_deref(), |runner| runner.lease_lives(occupant));
+            let asked = self.elsewhere(occupant.remote.as_deref(), |runner| runner.lease_lives(occupant));
+            return match asked {
+                Err(error) if is_unconfigured(&error) && !self.may_live(occupant) => Ok(false),
+                asked => asked,
+            };
         }
         let branch = occupant.branch_name();
         // The head is read anew: a process that lives in the slot may have renewed the lease since the last
@@ -362,17 +372,28 @@ impl Runner<'_> {
         Ok(own && matches!(decision, Decision::Leased { .. }))
     }
 
+    /// True where the lease in an occupant's note has not expired by its own date, as far as can be read.
+    fn may_live(&self, occupant: &Occupant) -> bool {
+        let commit = occupant.lease_id().and_then(|id| self.store.read_commit(id).ok());
+        commit.map(Tip::from).is_none_or(|lease| self.is_in_time(&lease))
+    }
+
+    /// True where a commit is a lease that has not expired by its own date.
+    pub(super) fn is_in_time(&self, lease: &Tip) -> bool {
+        let seconds = lease.event.as_ref().filter(|event| event.is_working()).and_then(Event::lease_seconds);
+        let seconds = seconds.and_then(|seconds| i64::try_from(seconds).ok());
+        let end = lease.commit.committed.zip(seconds).map(|(at, seconds)| at.saturating_add(seconds));
+        end.is_some_and(|end| self.clock.now() <= end)
+    }
+
     /// Returns the outcome that a process of a lingering run has brought to its branch but not noted in the
     /// slot yet: the branch moves first, and a runner that needs the slot may lock it in between.
     fn unnoted_outcome(&self, occupant: &Occupant) -> Result<Option<ObjectId>, RunnerError> {
         if occupant.remote != self.settings.remote {
             return match self.elsewhere(occupant.remote.as_deref(), |runner| runner.unnoted_outcome(occupant))
             {
-                // No remote of that name is configured any more, as where it was renamed. What is in the slot is kept, and
-                // no other branch waits.
-                Err(RunnerError::Store(StoreError::Remote {
-                    failure: RemoteFailure::NotConfigured, ..
-                })) => Ok(None),
+                // What is in the slot is kept, and no other branch waits.
+                Err(error) if is_unconfigured(&error) => Ok(None),
                 asked => asked,
             };
         }

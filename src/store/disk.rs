@@ -291,18 +291,22 @@ pub(crate) fn remove_tree(path: &Path) -> std::io::Result<()> {
         return Ok(());
     }
     // To remove what is in a folder takes rights on that folder alone.
-    open_up(AT_FDCWD, path, 0);
+    open_up(AT_FDCWD, path, 0, DEEP);
     std::fs::remove_dir_all(path)
 }
 
 /// Gives the owner access to `path` and to every folder and plain file below it, as far as possible.
 pub(crate) fn make_readable(path: &Path) {
-    open_up(AT_FDCWD, path, 0o600);
+    open_up(AT_FDCWD, path, 0o600, DEEP);
 }
+
+/// How many levels of folders [`open_up`] goes down: a command can nest them deeper than the stack and the descriptors
+/// allow.
+const DEEP: usize = 500;
 
 /// Gives the owner the rights that a folder has to have on each folder from this one down, and these rights on each plain
 /// file. A link is never followed, as whoever may write here could put one in the place of anything meanwhile.
-fn open_up<N: NixPath + ?Sized>(at: impl AsFd, name: &N, of_files: mode_t) {
+fn open_up<N: NixPath + ?Sized>(at: impl AsFd, name: &N, of_files: mode_t, levels: usize) {
     let Ok(stat) = fstatat(&at, name, AtFlags::AT_SYMLINK_NOFOLLOW) else { return };
     let kind = SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT;
     let rights = match kind {
@@ -320,14 +324,14 @@ fn open_up<N: NixPath + ?Sized>(at: impl AsFd, name: &N, of_files: mode_t) {
             let _ = fchmodat(&at, name, mode, FchmodatFlags::FollowSymlink);
         }
     }
-    if kind != SFlag::S_IFDIR {
+    if kind != SFlag::S_IFDIR || levels == 0 {
         return;
     }
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let Ok(mut folder) = Dir::openat(&at, name, flags, Mode::empty()) else { return };
     let names: Vec<CString> = folder.iter().flatten().map(|entry| entry.file_name().to_owned()).collect();
     for name in names.iter().filter(|name| !matches!(name.to_bytes(), b"." | b"..")) {
-        open_up(&folder, &**name, of_files);
+        open_up(&folder, &**name, of_files, levels - 1);
     }
 }
 
