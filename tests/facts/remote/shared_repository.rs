@@ -1,6 +1,6 @@
 //! A repository that several accounts share (`core.sharedRepository`): what is made in it is the group's.
 
-use crate::support::life::{BIN, Life, done, eventually};
+use crate::support::life::{BIN, Done, Life, done, eventually};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
@@ -358,6 +358,23 @@ fn a_slot_with_tables_of_refs_is_the_groups() {
     assert!(closed.is_empty() && seen > 5, "{seen}: {closed:?}");
 }
 
+/// Makes the repository and the home another account's, and returns the repository's top.
+fn give_away(life: &Life) -> PathBuf {
+    let top = life.repo.path();
+    for folder in [&top, &life.repo.home()] {
+        all(folder, &mut |path| chown(path, Some(OTHER), Some(GROUP)).unwrap());
+    }
+    make_reachable(&top);
+    top
+}
+
+/// Runs a verb in the repository as this account.
+fn by(life: &Life, account: u32, args: &[&str]) -> Done {
+    let mut command = life.repo.command("setpriv");
+    command.args([&format!("--reuid={account}"), &format!("--regid={GROUP}"), "--clear-groups", BIN]);
+    done(command.args(args).output().unwrap())
+}
+
 /// K14, K40: the lock of a slot that another account made, as one `sudo git aynig tick --jobs 2` does, keeps that slot alone
 /// from use.
 #[test]
@@ -370,16 +387,8 @@ fn a_slot_that_another_account_locked_first_stalls_no_branch() {
     for branch in ["one", "two", "three"] {
         life.event(branch, "build", "");
     }
-    let top = life.repo.path();
-    for folder in [&top, &life.repo.home()] {
-        all(folder, &mut |path| chown(path, Some(OTHER), Some(GROUP)).unwrap());
-    }
-    make_reachable(&top);
-    let as_other = |args: &[&str]| {
-        let mut command = life.repo.command("setpriv");
-        command.args([&format!("--reuid={OTHER}"), &format!("--regid={GROUP}"), "--clear-groups", BIN]);
-        done(command.args(args).output().unwrap())
-    };
+    let top = give_away(&life);
+    let as_other = |args: &[&str]| by(&life, OTHER, args);
     as_other(&["tick", "--jobs", "1", "one"]).expect(0);
     let locks = life.repo.git_dir().join("aynig/slots");
     let lock = |number: u32| locks.join(format!("{number}.lock"));
@@ -437,15 +446,9 @@ fn what_is_kept_stays_for_the_account_that_wrote_it() {
     life.git(&["add", ".gitignore"]);
     life.git(&["commit", "-qm", "ignored"]);
     life.event("one", "build", "");
-    let top = life.repo.path();
-    for folder in [&top, &life.repo.home()] {
-        all(folder, &mut |path| chown(path, Some(OTHER), Some(GROUP)).unwrap());
-    }
-    make_reachable(&top);
+    let top = give_away(&life);
     let answered = |account: u32| {
-        let mut command = life.repo.command("setpriv");
-        command.args([&format!("--reuid={account}"), &format!("--regid={GROUP}"), "--clear-groups", BIN]);
-        done(command.args(["tick", "--jobs", "1", "one"]).output().unwrap()).expect(0);
+        by(&life, account, &["tick", "--jobs", "1", "one"]).expect(0);
         let list = life.git(&["show", "one:list"]);
         all(&top, &mut |path| {
             // What root's commands write is the account's, but for the slot.
@@ -475,16 +478,8 @@ fn a_slot_that_another_account_registered_stalls_no_branch() {
     for branch in ["one", "two"] {
         life.event(branch, "build", "");
     }
-    let top = life.repo.path();
-    for folder in [&top, &life.repo.home()] {
-        all(folder, &mut |path| chown(path, Some(OTHER), Some(GROUP)).unwrap());
-    }
-    make_reachable(&top);
-    let as_other = |args: &[&str]| {
-        let mut command = life.repo.command("setpriv");
-        command.args([&format!("--reuid={OTHER}"), &format!("--regid={GROUP}"), "--clear-groups", BIN]);
-        done(command.args(args).output().unwrap())
-    };
+    give_away(&life);
+    let as_other = |args: &[&str]| by(&life, OTHER, args);
     as_other(&["tick", "--jobs", "1", "one"]).expect(0);
     let slot = life.repo.git_dir().join("worktrees/aynig-slot-0");
     all(&slot, &mut |path| chown(path, Some(0), Some(0)).unwrap());
