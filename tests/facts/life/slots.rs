@@ -414,7 +414,7 @@ fn attributes_of_an_earlier_run_are_gone_before_anything_is_written() {
 /// K26: `gc` says where it moved what can be kept in no other way.
 #[test]
 fn a_collection_says_where_it_moved_what_a_slot_held() {
-    let deep = "p=.; for i in $(seq 1 25); do p=$(printf 'd%.0s' $(seq 200)); mkdir $p; cd $p; done; echo deep >deepfile; exit 1";
+    let deep = "p=.; for i in $(seq 1 25); do p=$(printf 'd%.0s' $(seq 200)); mkdir $p; cd -P $p; done; echo deep >deepfile; exit 1";
     let life = Life::new(&[("deep", deep)]);
     life.event("work", "deep", "");
     life.tick(&["work"]);
