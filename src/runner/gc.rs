@@ -15,7 +15,7 @@ use crate::protocol::flow::{FLOWS, TURNS};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{ASKED, HEARD_REFS};
 use crate::store::disk::is_of_another_account;
-use crate::store::slots::{SET_ASIDE, modules};
+use crate::store::slots::{Locked, SET_ASIDE, modules};
 use crate::store::{
     Commit, RefName, StoreError, Swap, TreeEntry, children, command_tree, locks, remove_tree, swap,
 };
@@ -186,9 +186,8 @@ impl<'a> Collector<'a> {
         let pool = runner.pool()?;
         for number in pool.registered() {
             let mut slot = match pool.lock(number) {
-                Ok(Some(slot)) => slot,
-                Ok(None) => continue,
-                Err(_) if pool.is_locked_by_another_account(number) => continue,
+                Ok(Locked::Taken(slot)) => slot,
+                Ok(Locked::InUse | Locked::Denied(_)) => continue,
                 Err(error) => {
                     self.out.failed.push(error.into());
                     continue;
@@ -518,11 +517,9 @@ impl Runner<'_> {
         let pool = self.pool()?;
         for number in pool.known() {
             match pool.lock(number) {
-                Ok(None) => return Ok(true),
-                // If a slot can't be judged, as another account's, its run may live.
-                Err(_) => return Ok(true),
-                Ok(Some(slot)) if self.is_taken(&slot).unwrap_or(true) => return Ok(true),
-                Ok(Some(_)) => {}
+                Ok(Locked::Taken(slot)) if !self.is_taken(&slot).unwrap_or(true) => {}
+                // If a slot can't be judged, its run may live.
+                Ok(Locked::Taken(_) | Locked::InUse | Locked::Denied(_)) | Err(_) => return Ok(true),
             }
         }
         Ok(false)

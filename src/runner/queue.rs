@@ -7,11 +7,12 @@
 
 use super::pending::{self, Backlog, Taken};
 use super::settings::Settings;
+use super::slot::is_inhabited;
 use super::{Runner, RunnerError};
 use crate::protocol::queue::{Next, Seen, Watch, next};
 use crate::store::RefName;
 use crate::store::repository::Repository;
-use crate::store::slots::{Occupant, Pool};
+use crate::store::slots::{Locked, Occupant, Pool};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -170,13 +171,16 @@ impl Runner<'_> {
 
     /// True while a run whose command is over may still write its outcome, or say that it has.
     fn may_still_set(&self, number: usize, run: &Occupant) -> Result<bool, RunnerError> {
-        // What another account's run sets is that account's to watch.
-        let Ok(locked) = self.pool()?.lock(number) else { return Ok(false) };
-        if let Some(slot) = locked {
-            let same = slot.record().run.as_ref().is_some_and(|now| now.run_id == run.run_id);
-            if !same || !slot.is_inhabited()? {
-                return Ok(false);
+        match self.pool()?.lock(number) {
+            Ok(Locked::Taken(slot)) => {
+                let same = slot.record().run.as_ref().is_some_and(|now| now.run_id == run.run_id);
+                if !same || !is_inhabited(&slot)? {
+                    return Ok(false);
+                }
             }
+            Ok(Locked::InUse) => {}
+            // What another account's run sets is that account's to watch.
+            Ok(Locked::Denied(_)) | Err(_) => return Ok(false),
         }
         if self.lease_lives(run)? {
             return Ok(true);
@@ -229,9 +233,9 @@ impl Runner<'_> {
         for number in &numbers {
             let is_free = !pool.was_used(*number)
                 || match pool.lock(*number) {
-                    Ok(Some(slot)) => self.is_taken(&slot).is_ok_and(|taken| !taken),
-                    Ok(None) => false,
-                    Err(error) => {
+                    Ok(Locked::Taken(slot)) => self.is_taken(&slot).is_ok_and(|taken| !taken),
+                    Ok(Locked::InUse) => false,
+                    Ok(Locked::Denied(error)) | Err(error) => {
                         denied.push(error);
                         false
                     }

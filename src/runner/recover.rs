@@ -19,6 +19,7 @@ use crate::protocol::text::{escape, retry_call, tail_block, with_causes};
 use crate::protocol::transition::recovered;
 use crate::protocol::waits::AFTER;
 use crate::store::RefName;
+use crate::store::slots::Locked;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -175,24 +176,20 @@ impl Runner<'_> {
             if pool.peek(number).run.is_none_or(|run| run.run_id != run_id) {
                 continue;
             }
-            let locked =
-                pool.lock(number).or_else(|error| match pool.is_locked_by_another_account(number) {
-                    true => {
-                        let dir = pool.borrow(number).dir().to_owned();
-                        report.note_once(Note::SlotLeft(dir.clone(), with_causes(&error)));
-                        unseen = Some(dir);
-                        Ok(None)
-                    }
-                    false => Err(error),
-                })?;
-            if let Some(mut slot) = locked {
-                match self.settle(&mut slot, report) {
+            match pool.lock(number)? {
+                Locked::Taken(mut slot) => match self.settle(&mut slot, report) {
                     Ok(_) => {}
                     Err(error) if is_out_of_sight(&slot, &error) => {
                         report.note_once(Note::SlotLeft(slot.dir().to_owned(), with_causes(&error)));
                         unseen = Some(slot.dir().to_owned());
                     }
                     Err(error) => return Err(error),
+                },
+                Locked::InUse => {}
+                Locked::Denied(error) => {
+                    let dir = pool.borrow(number).dir().to_owned();
+                    report.note_once(Note::SlotLeft(dir.clone(), with_causes(&error)));
+                    unseen = Some(dir);
                 }
             }
         }

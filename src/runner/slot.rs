@@ -17,7 +17,7 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::text::with_causes;
 use crate::store::hooks::Hooks;
 use crate::store::slots::affinity::Work;
-use crate::store::slots::{Occupant, Pool, Slot, modules};
+use crate::store::slots::{Locked, Occupant, Pool, Slot, modules};
 use crate::store::{RefName, RemoteFailure, StoreError};
 use crate::supervisor::holders;
 use std::cell::OnceCell;
@@ -115,6 +115,13 @@ fn is_unconfigured(error: &RunnerError) -> bool {
     *failure == RemoteFailure::NotConfigured
 }
 
+/// True while a process lives in the slot: of a guardian's, or of the slot's own run, whose guardian was killed
+/// together with its runner.
+pub(super) fn is_inhabited(slot: &Slot) -> Result<bool, RunnerError> {
+    let of_run = || slot.record().run.as_ref().is_some_and(|run| holders::lives(&run.run_id));
+    Ok(slot.is_inhabited()? || of_run())
+}
+
 /// True where a slot could not be made ready since this process can't look at what it holds.
 pub(super) fn is_out_of_sight(slot: &Slot, error: &RunnerError) -> bool {
     let is_denied = match error {
@@ -152,7 +159,7 @@ impl Runner<'_> {
         numbers.iter().find_map(|number| {
             // A runner that works on the run holds the slot's lock. A slot whose lock is free may be noted
             // for another run by now.
-            let slot = pool.lock(*number).ok()??;
+            let Ok(Locked::Taken(slot)) = pool.lock(*number) else { return None };
             let run = slot.record().run.as_ref().filter(|run| run.run_id == run_id)?;
             Some(if run.lingering { Abandoned::ByItsCommand } else { Abandoned::ByItsRunner })
         })
@@ -184,8 +191,8 @@ impl Runner<'_> {
             let first = pool.first_of_turn(ticket.as_ref());
             for number in pool.order(&work).into_iter().filter(|number| *number >= first) {
                 let mut slot = match pool.lock(number) {
-                    Ok(Some(slot)) => slot,
-                    Ok(None) => {
+                    Ok(Locked::Taken(slot)) => *slot,
+                    Ok(Locked::InUse) => {
                         busy = true;
                         continue;
                     }
@@ -193,8 +200,7 @@ impl Runner<'_> {
                     Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
                         return Err(RunnerError::Closed { branch: branch.clone() });
                     }
-                    // As where another account used the slot, and this one may not open its lock.
-                    Err(error) => {
+                    Ok(Locked::Denied(error)) | Err(error) => {
                         let words = with_causes(&error);
                         report.note_once(Note::SlotLeft(pool.borrow(number).dir().to_owned(), words));
                         unsettled = unsettled.or(Some(error.into()));
@@ -274,7 +280,7 @@ impl Runner<'_> {
         if occupant.lingering && occupant.outcome.is_none() {
             occupant.outcome = self.unnoted_outcome(&occupant)?.map(|id| id.to_string());
         }
-        if slot.is_inhabited()? && !self.evict(slot, &occupant)? {
+        if is_inhabited(slot)? && !self.evict(slot, &occupant)? {
             return Ok(false);
         }
         self.set_another_aside(slot, report)?;
@@ -350,7 +356,7 @@ impl Runner<'_> {
 
     /// True where a run whose command is over keeps its slot: its lease lives, and so does a process of it.
     fn lingers(&self, slot: &Slot, occupant: &Occupant) -> Result<bool, RunnerError> {
-        Ok(occupant.lingering && slot.is_inhabited()? && self.lease_lives(occupant)?)
+        Ok(occupant.lingering && is_inhabited(slot)? && self.lease_lives(occupant)?)
     }
 
     /// True while the occupant's lease is its branch's head and has not expired.
@@ -410,11 +416,16 @@ impl Runner<'_> {
         Ok(std::iter::once(&tip).chain(&below).find(is_outcome).map(Tip::id))
     }
 
-    /// Asks the guardian of a run that is over to end what is left; true once the slot is empty.
+    /// Asks the guardian of a run that is over to end what is left, and ends what has no guardian any more; true once the
+    /// slot is empty.
     fn evict(&self, slot: &Slot, occupant: &Occupant) -> Result<bool, RunnerError> {
         // The process that wrote the run's outcome is about to end by itself.
         if occupant.outcome.is_some() && self.is_left_within(slot, AFTER_OUTCOME)? {
             return Ok(true);
+        }
+        if !slot.is_inhabited()? {
+            holders::end_run(&occupant.run_id);
+            return self.is_left_within(slot, GUARDIAN_ENDS);
         }
         if occupant.lingering {
             holders::ask_to_end(&slot.hold_path(), occupant.guardian);
@@ -432,7 +443,7 @@ impl Runner<'_> {
     /// Waits until no process lives in the slot; false where one still does after this long.
     fn is_left_within(&self, slot: &Slot, patience: Duration) -> Result<bool, RunnerError> {
         let until = self.clock.instant() + patience;
-        while slot.is_inhabited()? {
+        while is_inhabited(slot)? {
             if self.clock.instant() >= until {
                 return Ok(false);
             }

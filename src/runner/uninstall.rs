@@ -15,7 +15,7 @@ use crate::store::checkout;
 use crate::store::disk::is_of_another_account;
 use crate::store::hooks::{Hooks, Standing};
 use crate::store::slots::closing::Closed;
-use crate::store::slots::modules;
+use crate::store::slots::{Locked, modules};
 use crate::store::{RefName, Unread, remove_tree};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -81,15 +81,10 @@ impl Runner<'_> {
         if self.repo.aynig_dir().join("slots").exists() && self.any_run_lives()? {
             let pool = self.pool()?;
             for number in pool.known() {
-                match pool.lock(number) {
-                    Err(_) if pool.is_locked_by_another_account(number) => {
-                        return Ok(Some(InUse::Another(pool.lock_path(number))));
-                    }
-                    locked => {
-                        if let Some(error) = locked?.as_ref().and_then(unreadable_note) {
-                            return Err(error);
-                        }
-                    }
+                match pool.lock(number)? {
+                    Locked::Denied(_) => return Ok(Some(InUse::Another(pool.lock_path(number)))),
+                    Locked::Taken(slot) => unreadable_note(&slot).map_or(Ok(()), Err)?,
+                    Locked::InUse => {}
                 }
             }
             return Ok(Some(InUse::Run));

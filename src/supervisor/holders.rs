@@ -3,10 +3,11 @@
 //! A guardian is recognized by its command line and by the open lock file itself, not by a process id in a
 //! file. A stopped one is woken first; it then ends its run by itself, as any guardian does whose runner is
 //! gone. One that is stopped again and again is killed, but only after all processes below it, because only
-//! while the guardian lives do they stay below it. Besides, this module tells which processes of a program
+//! while the guardian lives do they stay below it. Where the guardian was killed too, what is left of the run is
+//! recognized by the run id in its environment. Besides, this module tells which processes of a program
 //! may be at work in a folder. All of it needs `/proc`. Implements K14, K17, K43.
 
-use super::guardian::kill::{is_stopped, parse_stat, signal_groups};
+use super::guardian::kill::{has_terminal, is_stopped, parse_stat, signal_groups};
 use super::guardian::options::ROLE;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -122,6 +123,46 @@ pub fn end_stopped(hold: &Path) {
         }
         let _ = kill(guardian, Signal::SIGKILL);
     }
+}
+
+/// True while a process of this run lives that this account may see.
+pub fn lives(run_id: &str) -> bool {
+    !of_run(run_id).is_empty()
+}
+
+/// Kills the processes of a run whose guardian and runner are both gone.
+pub fn end_run(run_id: &str) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let left = of_run(run_id);
+        if left.is_empty() || Instant::now() >= until {
+            return;
+        }
+        signal_groups(left.into_iter(), Signal::SIGKILL);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Returns the process id and process group of each process that was started with this run's id. One with a terminal is
+/// left out: a command has none, but a user who tries by hand what a command did may have its environment. Where
+/// this process is of the run itself, there is none.
+fn of_run(run_id: &str) -> Vec<(i32, i32)> {
+    let told = format!("AYNIG_RUN_ID={run_id}");
+    let is_told = |process: &Path| {
+        let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| entry == told.as_bytes())
+    };
+    if is_told(Path::new("/proc/self")) {
+        return Vec::new();
+    }
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let of_it = entries.filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let stat = is_told(&entry.path()).then(|| std::fs::read(entry.path().join("stat")).ok())??;
+        let (_, group) = parse_stat(&stat).filter(|_| !has_terminal(&stat))?;
+        (super::guardian::kill::state(&stat) != Some(b'Z')).then_some((pid, group))
+    });
+    of_it.collect()
 }
 
 /// Returns the process id and process group of each process below `root` that is not dead already.

@@ -14,7 +14,7 @@ use crate::protocol::dialect::{Dialect, Writer};
 use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::store::slots::harvest::HarvestError;
-use crate::store::slots::{Occupant, Slot};
+use crate::store::slots::{Locked, Occupant, Slot};
 use crate::store::{RefName, StoreError};
 
 /// How often, and with which pauses, a slot is tried again that another process is just looking at.
@@ -130,7 +130,7 @@ impl Runner<'_> {
         let pool = self.pool()?;
         self.unfollow(&inside.run_id, &[lease]);
         for _ in 0..SLOT_TRIES {
-            if let Some(mut slot) = pool.lock(number)? {
+            if let Locked::Taken(mut slot) = pool.lock(number)? {
                 let occupant = slot.record().run.clone().filter(|r| r.run_id == inside.run_id);
                 if let Some(occupant) = occupant {
                     slot.occupy(Some(Occupant { outcome: Some(outcome.to_string()), ..occupant }))?;

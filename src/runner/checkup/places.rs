@@ -4,8 +4,10 @@
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, Mend, existing, name, shown};
 use crate::protocol::text::{escape, with_causes};
+use crate::runner::slot::is_inhabited;
 use crate::runner::{Runner, RunnerError, logs, sandbox};
-use crate::store::{RefName, checkout, forbids_programs, locks, slots};
+use crate::store::slots::{self, Locked};
+use crate::store::{RefName, checkout, forbids_programs, locks};
 use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access};
 use std::os::unix::fs::MetadataExt;
@@ -45,14 +47,14 @@ impl Runner<'_> {
             let run = pool.peek(number).run;
             let id = run.as_ref().map(|r| escape(r.run_id.as_bytes())).unwrap_or_default();
             let slot = match pool.lock(number) {
-                Ok(Some(slot)) => slot,
-                Ok(None) => {
+                Ok(Locked::Taken(slot)) => slot,
+                Ok(Locked::InUse) => {
                     // A runner that holds the slot between two runs has not yet noted the next run.
                     let by = if id.is_empty() { String::new() } else { format!(" by run {id}") };
                     found.push(Finding::new(Fine, "worktrees", format!("{number} is in use{by}")));
                     continue;
                 }
-                Err(error) => {
+                Ok(Locked::Denied(error)) | Err(error) => {
                     let text = format!("{number} is not used: {}", with_causes(&error));
                     let mend = Mend::TakeOver(pool.lock_path(number));
                     found.push(Finding::new(Warning, "worktrees", text).mend(mend));
@@ -75,7 +77,7 @@ impl Runner<'_> {
                 continue;
             }
             let lingers = run.as_ref().is_some_and(|r| r.lingering);
-            match (run, slot.is_inhabited()?) {
+            match (run, is_inhabited(&slot)?) {
                 (Some(run), false) if lingers => {
                     let on = name(&run.branch_name());
                     let text =
@@ -88,6 +90,12 @@ impl Runner<'_> {
                         format!("{number} is kept by run {id} on {}, whose command has ended", name(&on));
                     found.push(Finding::new(Fine, "worktrees", text));
                     kept.push(on);
+                }
+                (Some(_), true) if !slot.is_inhabited()? => {
+                    let text = format!(
+                        "{number} has processes of run {id} in it, whose runner and guardian are gone"
+                    );
+                    found.push(Finding::new(Warning, "worktrees", text).mend(Mend::Gc(None)));
                 }
                 (_, true) => {
                     let text = format!("{number} has processes in it that no runner knows");

@@ -186,6 +186,16 @@ pub(crate) struct Slot {
     lock: Option<Flock<File>>,
 }
 
+/// What came of the attempt to lock a slot.
+pub(crate) enum Locked {
+    /// This process holds the slot now.
+    Taken(Box<Slot>),
+    /// Another process holds it.
+    InUse,
+    /// A file of the slot's locks is another account's, and this one may not open it.
+    Denied(StoreError),
+}
+
 /// The prefix of the names of worktrees that were set aside in the folder of slots.
 pub(crate) const SET_ASIDE: &str = ".aside-";
 
@@ -250,11 +260,6 @@ impl<'r> Pool<'r> {
         self.lock_path(number).symlink_metadata().is_ok()
     }
 
-    /// True where the lock of the slot of this number is another account's.
-    pub(crate) fn is_locked_by_another_account(&self, number: usize) -> bool {
-        is_of_another_account(&self.lock_path(number))
-    }
-
     pub(crate) fn lock_path(&self, number: usize) -> PathBuf {
         self.notes.join(format!("{number}.lock"))
     }
@@ -291,23 +296,33 @@ impl<'r> Pool<'r> {
         numbers
     }
 
-    /// Locks the slot of this number; `None` where another process holds it.
-    pub(crate) fn lock(&self, number: usize) -> Result<Option<Slot>, StoreError> {
+    /// Locks the slot of this number.
+    pub(crate) fn lock(&self, number: usize) -> Result<Locked, StoreError> {
         let path = self.lock_path(number);
-        let file = open_lock(&path)?;
+        let denied = |path: &Path, error| match is_of_another_account(path) {
+            true => Ok(Locked::Denied(error)),
+            false => Err(error),
+        };
+        let file = match open_lock(&path) {
+            Ok(file) => file,
+            Err(error) => return denied(&path, error),
+        };
         self.repo.share(&path);
         let lock = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => lock,
-            Err((_, nix::errno::Errno::EWOULDBLOCK)) => return Ok(None),
+            Err((_, nix::errno::Errno::EWOULDBLOCK)) => return Ok(Locked::InUse),
             Err((_, errno)) => return Err(io_error("lock", &path)(errno.into())),
         };
         let slot = Slot { lock: Some(lock), ..self.borrow(number) };
         if self.repo.shared != Shared::Umask {
             // The guardian does not know how to share a file with other accounts, so the file is made for it.
-            open_lock(&slot.hold_path())?;
-            self.repo.share(&slot.hold_path());
+            let hold = slot.hold_path();
+            if let Err(error) = open_lock(&hold) {
+                return denied(&hold, error);
+            }
+            self.repo.share(&hold);
         }
-        Ok(Some(slot))
+        Ok(Locked::Taken(Box::new(slot)))
     }
 
     /// Returns the slot of this number without its lock, only to look at it, from inside the run that holds

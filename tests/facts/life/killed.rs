@@ -305,3 +305,36 @@ fn a_runner_whose_program_was_replaced_goes_on() {
         assert_eq!(life.state("work"), "done", "{is_there}");
     }
 }
+
+/// K14, K17: a command whose runner and guardian were killed together (`pkill -9 git-aynig`) writes into no other run: it
+/// ends before its slot is the next run's, and what it did is kept.
+#[test]
+fn a_command_whose_runner_and_guardian_were_killed_ends_before_the_next_run() {
+    let leaf = "echo $$ >>\"$T/pids\"; while :; do echo spoilt >\"$1/spoilt\"; sleep 0.02; done";
+    let both = format!(
+        "echo mine >work; (setsid sh -c '{leaf}' sh \"$PWD\" &); echo $PPID >\"$T/guardian\"; sleep 300"
+    );
+    let life = Life::new(&[("both", &both), ("build", &format!("sleep 0.3; {DONE}"))]);
+    life.event("work", "both", "");
+    let trigger = life.event("next", "build", "");
+    let tick = life.start_tick(&["--jobs", "1", "work"]);
+    eventually("the command is at work", || {
+        (life.shared().join("pids").exists() && life.shared().join("guardian").exists()).then_some(())
+    });
+    let guardian = life.said("guardian").trim().parse().unwrap();
+    // Neither may see the other's end.
+    for (pid, signal) in
+        [(guardian, Signal::SIGSTOP), (tick.pid(), Signal::SIGKILL), (guardian, Signal::SIGKILL)]
+    {
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal).unwrap();
+    }
+    let leaf = life.said("pids").trim().to_owned();
+    assert!(crate::support::life::lives(&leaf));
+    let found = life.run(&["doctor"]);
+    assert!(found.stdout.contains("whose runner and guardian are gone"), "{found:?}");
+    life.tick(&["--jobs", "1", "next"]).expect(0);
+    assert!(!crate::support::life::lives(&leaf));
+    assert_eq!(life.git(&["diff", "--name-only", &trigger, "next"]).trim_end(), "result");
+    let kept = life.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/attempts"]);
+    assert_eq!(life.show(kept.trim(), "work"), "mine", "{kept}");
+}
