@@ -11,7 +11,7 @@ use super::report::{Skip, Verdict};
 use super::{Runner, RunnerError, Tip, logs};
 use crate::store::repository::Repository;
 use crate::store::slots::Slot;
-use crate::store::{RefName, StoreError, Unread, command_copy, remote};
+use crate::store::{RefName, StoreError, Unread, command_copy};
 use nix::unistd::{AccessFlags, access, geteuid};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -102,31 +102,36 @@ impl Runner<'_> {
 
     /// Fails where a ref of the user's has the name of one of these folders, which hold the runner's refs.
     pub(super) fn refs_in_the_way(&self, folders: &[&str]) -> Result<(), RunnerError> {
-        let below = |other: &&str| (RefName::new(*other), RefName::new(format!("{other}/*")));
-        self.none_is_a_ref(folders.iter().map(below))
+        self.in_the_way_of_refs(own_folders(folders.iter().copied())).next().map_or(Ok(()), Err)
     }
 
-    /// Fails where a ref of the user's has the name of a folder that holds what is fetched from this remote.
-    pub(super) fn refs_in_the_way_of(&self, name: &str) -> Result<(), RunnerError> {
-        self.none_is_a_ref(remote::heard_folders(name))
-    }
-
-    /// Fails where the first name of a pair is a ref. The second name of the pair stands for the refs that
-    /// such a ref would leave no room for.
-    fn none_is_a_ref(&self, names: impl IntoIterator<Item = (RefName, RefName)>) -> Result<(), RunnerError> {
-        for (other, name) in names {
-            match self.scratch()?.tip(&other) {
-                Ok(None) => {}
-                Ok(Some(_)) => return Err(StoreError::NameConflict { name, other }.into()),
+    /// Returns an error for each pair whose first name is a ref. The second name of the pair stands for the refs that
+    /// such a ref leaves no room for.
+    pub(super) fn in_the_way_of_refs(
+        &self,
+        names: impl IntoIterator<Item = (RefName, RefName)>,
+    ) -> impl Iterator<Item = RunnerError> {
+        names.into_iter().filter_map(|(other, name)| {
+            let tip = self.scratch().map(|own| own.tip(&other));
+            match tip {
+                Ok(Ok(None)) => None,
+                Ok(Ok(Some(_))) => Some(StoreError::NameConflict { name, other }.into()),
                 // No other ref is meant here, so what it points to mends nothing.
-                Err(StoreError::SymbolicRef { name, target }) => {
-                    return Err(StoreError::UnreadableRef { name, cause: Unread::Symbolic(target) }.into());
+                Ok(Err(StoreError::SymbolicRef { name, target })) => {
+                    Some(StoreError::UnreadableRef { name, cause: Unread::Symbolic(target) }.into())
                 }
-                Err(error) => return Err(error.into()),
+                Ok(Err(error)) => Some(error.into()),
+                Err(error) => Some(error.into()),
             }
-        }
-        Ok(())
+        })
     }
+}
+
+/// Returns each of these folders, which hold the runner's refs, with a name that stands for all refs in it.
+pub(super) fn own_folders<'f>(
+    folders: impl Iterator<Item = &'f str>,
+) -> impl Iterator<Item = (RefName, RefName)> {
+    folders.map(|folder| (RefName::new(folder), RefName::new(format!("{folder}/*"))))
 }
 
 /// Fails where no file can be created in a folder. Creates nothing.

@@ -51,6 +51,11 @@ fn what_is_not_enforced_is_refused() {
         ("timeouts", json!({ "per_turn_minutes": 0 }), "timeouts.per_turn_minutes"),
         ("timeouts", json!({ "per_week_minutes": 9 }), "timeouts.per_week_minutes"),
         ("approval_policy", json!({ "run_completion": { "action": "auto_approve" } }), "approval_policy"),
+        (
+            "approval_policy",
+            json!({ "phase_transitions": { "rules": [{ "action": "require_human" }, { "action": "ask" }] } }),
+            "approval_policy.phase_transitions.rules[1].action",
+        ),
     ] {
         let mut raw = config();
         raw[path] = value;

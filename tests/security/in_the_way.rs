@@ -24,7 +24,7 @@ fn moved(refs: &str, name: &str) -> Vec<String> {
 
 const REFS: [&str; 2] = ["for-each-ref", "--format=%(objectname) %(refname)"];
 
-/// The commands of all hints, as a person pastes them.
+/// The command of the first hint, as a person pastes it.
 fn paste(life: &Life, said: &str) {
     let hint =
         said.lines().find_map(|l| l.trim_start().strip_prefix("hint: ")).unwrap_or_else(|| panic!("{said}"));
@@ -69,6 +69,20 @@ fn s34_a_ref_in_the_way_is_told_once_and_nothing_is_claimed() {
         assert_eq!(life.states("three"), ["done", "working", "build"]);
         assert!(!life.run(&["doctor"]).stdout.contains("in the way"));
     }
+}
+
+/// K43: `doctor` names each of several refs in the way at once.
+#[test]
+fn s34_each_ref_in_the_way_is_named_by_doctor() {
+    let life = life();
+    for name in ["refs/aynig/run", "refs/aynig/attempts", "refs/aynig/asked", "refs/aynig/flows"] {
+        life.git(&["update-ref", name, "main"]);
+    }
+    let said = life.run(&["doctor"]).stdout;
+    said.lines().filter(|line| line.contains("hint: ")).for_each(|line| paste(&life, line));
+    let said = life.run(&["doctor"]).stdout;
+    assert!(!said.contains("in the way"), "{said}");
+    assert_eq!(life.git(&["for-each-ref", "refs/aynig/"]), "");
 }
 
 /// K44: so has a symbolic ref, wherever it leads; what it points to stays.

@@ -143,9 +143,10 @@ fn fixed_hint(error: &GovernedError) -> Option<&'static str> {
         GovernedError::OverrideRefused { .. } | GovernedError::PolicyViolation { .. } => {
             Some("git aynig govern reject -m <reason>")
         }
-        GovernedError::UnreadableState { .. } | GovernedError::InvalidState { .. } => {
-            Some("git log -p -- .agentxchain/state.json")
-        }
+        GovernedError::UnreadableState { .. } | GovernedError::InvalidState { .. } => Some(
+            "git log -p -- .agentxchain/state.json; to begin anew: git mv .agentxchain/state.json \
+                 .agentxchain/state.json.old && git commit -m 'the old run aside' && git aynig govern start",
+        ),
         GovernedError::UnreadableConfig { .. }
         | GovernedError::InvalidConfig { .. }
         | GovernedError::UnreadableJournal { .. }

@@ -263,7 +263,8 @@ pub(super) fn timeouts(value: Option<&Value>, found: &mut Vec<Problem>) {
     }
 }
 
-/// Refuses `auto_approve` wherever it stands in `approval_policy`: only people approve.
+/// Checks `approval_policy`. Only people approve here, so its one action is `require_human`, and `auto_approve` is refused
+/// wherever it stands.
 pub(super) fn approval_policy(value: Option<&Value>, found: &mut Vec<Problem>) {
     fn approves(value: &Value) -> bool {
         match value {
@@ -275,6 +276,30 @@ pub(super) fn approval_policy(value: Option<&Value>, found: &mut Vec<Problem>) {
     }
     if value.is_some_and(approves) {
         let must = "not say auto_approve: gates are approved by people here";
-        found.push(Problem::invalid("approval_policy", must));
+        return found.push(Problem::invalid("approval_policy", must));
+    }
+    let policy = match value {
+        None | Some(Value::Null) => return,
+        Some(Value::Object(policy)) => policy,
+        Some(_) => return found.push(Problem::invalid("approval_policy", "be an object")),
+    };
+    let mut action = |of: &Value, key: &str, place: String| match of.as_object() {
+        Some(of) if of.get(key).is_none_or(|action| action == "require_human") => {}
+        Some(_) => found.push(Problem::invalid(format!("{place}.{key}"), "be require_human")),
+        None => found.push(Problem::invalid(place, "be an object")),
+    };
+    if let Some(completion) = policy.get("run_completion") {
+        action(completion, "action", "approval_policy.run_completion".to_owned());
+    }
+    let Some(transitions) = policy.get("phase_transitions") else { return };
+    action(transitions, "default", "approval_policy.phase_transitions".to_owned());
+    match transitions.get("rules") {
+        None => {}
+        Some(Value::Array(rules)) => {
+            for (at, rule) in rules.iter().enumerate() {
+                action(rule, "action", format!("approval_policy.phase_transitions.rules[{at}]"));
+            }
+        }
+        Some(_) => found.push(Problem::invalid("approval_policy.phase_transitions.rules", "be a list")),
     }
 }

@@ -19,15 +19,17 @@ mod remotes;
 
 pub(crate) use mend::Mend;
 
-use super::preflight::{OWN, TALK, writable};
+use super::preflight::{OWN, TALK, own_folders, writable};
 use super::{Runner, RunnerError, logs};
 use crate::protocol::text::escape;
 use crate::protocol::text::with_causes;
 use crate::store::config;
 use crate::store::gix_store::Backend;
+use crate::store::remote::heard_folders;
 use crate::store::{NewCommit, RefName, StoreError, Unread, command_copy};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::geteuid;
+use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -136,17 +138,13 @@ impl Runner<'_> {
             format!("{} ({bare}{how})", shown(&self.repo.common_dir)),
         ));
         let remotes = self.repo.remotes();
-        let ours = [&OWN[..], &TALK].into_iter().map(|folders| self.refs_in_the_way(folders));
-        let heard = remotes.iter().map(|remote| self.refs_in_the_way_of(remote));
-        let mut named = Vec::new();
-        for error in ours.chain(heard).filter_map(Result::err) {
+        let heard = remotes.iter().flat_map(|remote| heard_folders(remote));
+        let mut looked = HashSet::new();
+        // One ref may be in the way of several remotes, and is reported once.
+        let names = own_folders(OWN.into_iter().chain(TALK)).chain(heard);
+        for error in self.in_the_way_of_refs(names.filter(|(other, _)| looked.insert(other.clone()))) {
             let mut finding = Finding::new(Error, "repository", with_causes(&error));
             if let RunnerError::Store(StoreError::NameConflict { other, .. }) = &error {
-                // One ref may be in the way of several remotes, and is reported once.
-                if named.contains(other) {
-                    continue;
-                }
-                named.push(other.clone());
                 finding = finding.mend(Mend::MoveRefAway(other.clone()));
             }
             if let RunnerError::Store(StoreError::UnreadableRef { name, cause: Unread::Symbolic(_) }) = &error

@@ -1,8 +1,9 @@
 //! One run after another, runs beside each other, and runs that another tool began.
 
 use crate::govern::rig::*;
-use crate::support::life::{BIN, Life, done};
+use crate::support::life::{BIN, Done, Life, done};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// One phase, one role, whose worker ends the run.
 fn short() -> Life {
@@ -21,6 +22,13 @@ cat >"$AGENTXCHAIN_RESULT" <<END
 END"#;
     worker(&life, script);
     life
+}
+
+/// Runs what a hint says, as a user who pastes it.
+fn pasted(life: &Life, hint: &str) -> Done {
+    let path = format!("{}:{}", Path::new(BIN).parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut shell = life.repo.command("sh");
+    done(shell.env("PATH", path).current_dir(life.path("")).args(["-c", hint]).output().unwrap()).expect(0)
 }
 
 fn completed(life: &Life, branch: &str) -> String {
@@ -157,11 +165,7 @@ fn a_run_at_head_is_in_the_way_of_another_branchs() {
         let said = govern(&life, &["start", "-b", "other"]).expect(2);
         assert!(said.stderr.contains(&format!("hint: {hint}\n")), "{said:?}");
         assert_eq!(life.try_rev("other"), None);
-        let mut shell = life.repo.command("sh");
-        let path = std::path::Path::new(BIN).parent().unwrap().to_str().unwrap().to_owned();
-        let path = format!("{path}:{}", std::env::var("PATH").unwrap());
-        let shown = shell.env("PATH", path).current_dir(life.path("")).args(["-c", hint]).output().unwrap();
-        let shown = done(shown).expect(0);
+        let shown = pasted(&life, hint);
         assert!(shown.stdout.contains(&run), "{shown:?}");
     };
     refused("git aynig govern status -b main");
@@ -371,4 +375,25 @@ fn an_empty_file_in_a_repositorys_place_is_named() {
     assert!(said.stderr.contains(&moves), "{said:?}");
     std::fs::rename(&file, home.join(".git.aside")).unwrap();
     govern(&life, &["start", "--root", root]).expect(0);
+}
+
+/// G8, G13: a state of another tool that does not fit is named with what begins a run beside it.
+#[test]
+fn a_state_that_does_not_fit_can_be_set_aside() {
+    for foreign in ["nonsense", r#"{"schema_version":"1.1","project_id":7,"status":"weird"}"#] {
+        let life = short();
+        life.git(&["checkout", "-q", "-b", "work"]);
+        life.write(".agentxchain/state.json", foreign);
+        life.git(&["add", "-A", "-f", ".agentxchain"]);
+        life.git(&["commit", "-qm", "a state"]);
+        let said = govern(&life, &["start"]).expect(128);
+        let hint = said.stderr.split("to begin anew: ").nth(1).unwrap_or_else(|| panic!("{said:?}"));
+        let done = pasted(&life, hint.trim());
+        assert_eq!(
+            (life.state("work").as_str(), &state(&life)["status"]),
+            ("turn/dev", &json!("active")),
+            "{done:?}"
+        );
+        assert_eq!(show(&life, ".agentxchain/state.json.old"), foreign);
+    }
 }

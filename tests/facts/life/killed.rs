@@ -318,10 +318,10 @@ fn a_command_whose_runner_and_guardian_were_killed_ends_before_the_next_run() {
     life.event("work", "both", "");
     let trigger = life.event("next", "build", "");
     let tick = life.start_tick(&["--jobs", "1", "work"]);
-    eventually("the command is at work", || {
-        (life.shared().join("pids").exists() && life.shared().join("guardian").exists()).then_some(())
+    let guardian = eventually("the command is at work", || {
+        let said = |name| fs::read_to_string(life.shared().join(name)).ok()?.trim().parse().ok();
+        said("pids").and(said("guardian"))
     });
-    let guardian = life.said("guardian").trim().parse().unwrap();
     // Neither may see the other's end.
     for (pid, signal) in
         [(guardian, Signal::SIGSTOP), (tick.pid(), Signal::SIGKILL), (guardian, Signal::SIGKILL)]
