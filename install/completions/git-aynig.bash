@@ -303,7 +303,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__answer)
-            opts="-C -q -v -m -h --git-dir --quiet --verbose --remote --message --seen --json --help"
+            opts="-C -q -v -m -h --git-dir --quiet --verbose --remote --message --seen --no-tick --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -341,7 +341,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__approve)
-            opts="-C -q -v -m -h --git-dir --quiet --verbose --remote --message --seen --json --help"
+            opts="-C -q -v -m -h --git-dir --quiet --verbose --remote --message --seen --no-tick --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -409,7 +409,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__cancel)
-            opts="-C -q -v -h --git-dir --quiet --verbose --all --remote --json --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --all --remote --no-tick --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -435,7 +435,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__choose)
-            opts="-C -q -v -h --git-dir --quiet --verbose --remote --json --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --remote --no-tick --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -603,7 +603,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__fan)
-            opts="-C -q -v -n -h --git-dir --quiet --verbose --count --each --remote --json --help"
+            opts="-C -q -v -n -h --git-dir --quiet --verbose --count --each --remote --no-tick --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -689,7 +689,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow__subcmd__approve)
-            opts="-m -C -q -v -h --message --remote --json --git-dir --quiet --verbose --help"
+            opts="-m -C -q -v -h --message --no-tick --remote --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -753,7 +753,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow__subcmd__deny)
-            opts="-m -C -q -v -h --message --remote --json --git-dir --quiet --verbose --help"
+            opts="-m -C -q -v -h --message --no-tick --remote --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -959,7 +959,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow__subcmd__interrupt)
-            opts="-m -F -C -q -v -h --message --file --id --remote --json --git-dir --quiet --verbose --help"
+            opts="-m -F -C -q -v -h --message --file --id --no-tick --remote --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1031,7 +1031,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow__subcmd__mode)
-            opts="-C -q -v -h --plan --implement --remote --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --plan --implement --remote --json --no-tick --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1057,7 +1057,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow__subcmd__modify)
-            opts="-F -C -q -v -h --file --remote --json --git-dir --quiet --verbose --help"
+            opts="-F -C -q -v -h --file --no-tick --remote --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1209,7 +1209,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow__subcmd__node__subcmd__remove)
-            opts="-C -q -v -h --remote --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --remote --json --no-tick --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1315,7 +1315,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow__subcmd__reset)
-            opts="-C -q -v -h --remote --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --remote --json --no-tick --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1341,7 +1341,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow__subcmd__resume)
-            opts="-C -q -v -h --remote --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --remote --json --no-tick --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1415,7 +1415,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow__subcmd__send)
-            opts="-m -F -C -q -v -h --message --file --id --remote --json --git-dir --quiet --verbose --help"
+            opts="-m -F -C -q -v -h --message --file --id --no-tick --remote --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1461,7 +1461,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow__subcmd__set)
-            opts="-m -C -q -v -h --status --message --remote --json --git-dir --quiet --verbose --help"
+            opts="-m -C -q -v -h --status --message --remote --json --no-tick --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1525,7 +1525,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__flow__subcmd__start)
-            opts="-C -q -v -h --remote --json --git-dir --quiet --verbose --help"
+            opts="-C -q -v -h --remote --json --no-tick --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1785,7 +1785,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__govern__subcmd__accept)
-            opts="-b -F -C -q -v -h --branch --root --remote --json --file --human-merge --git-dir --quiet --verbose --help"
+            opts="-b -F -C -q -v -h --branch --root --remote --no-tick --json --file --human-merge --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1831,7 +1831,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__govern__subcmd__approve__subcmd__completion)
-            opts="-b -C -q -v -h --branch --root --remote --json --git-dir --quiet --verbose --help"
+            opts="-b -C -q -v -h --branch --root --remote --no-tick --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1869,7 +1869,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__govern__subcmd__approve__subcmd__phase)
-            opts="-b -C -q -v -h --branch --root --remote --json --git-dir --quiet --verbose --help"
+            opts="-b -C -q -v -h --branch --root --remote --no-tick --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1907,7 +1907,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__govern__subcmd__assign)
-            opts="-b -C -q -v -h --branch --root --remote --json --git-dir --quiet --verbose --help"
+            opts="-b -C -q -v -h --branch --root --remote --no-tick --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1945,7 +1945,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__govern__subcmd__block)
-            opts="-b -m -C -q -v -h --branch --root --remote --json --message --git-dir --quiet --verbose --help"
+            opts="-b -m -C -q -v -h --branch --root --remote --no-tick --json --message --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1991,7 +1991,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__govern__subcmd__escalate)
-            opts="-b -m -C -q -v -h --branch --root --remote --json --message --turn --git-dir --quiet --verbose --help"
+            opts="-b -m -C -q -v -h --branch --root --remote --no-tick --json --message --turn --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2071,7 +2071,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__govern__subcmd__reject)
-            opts="-b -m -C -q -v -h --branch --root --remote --json --message --git-dir --quiet --verbose --help"
+            opts="-b -m -C -q -v -h --branch --root --remote --no-tick --json --message --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2117,7 +2117,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__govern__subcmd__start)
-            opts="-b -C -q -v -h --branch --root --remote --json --role --git-dir --quiet --verbose --help"
+            opts="-b -C -q -v -h --branch --root --remote --no-tick --json --role --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2159,7 +2159,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__govern__subcmd__status)
-            opts="-b -C -q -v -h --branch --root --remote --json --git-dir --quiet --verbose --help"
+            opts="-b -C -q -v -h --branch --root --remote --no-tick --json --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2227,7 +2227,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__govern__subcmd__unblock)
-            opts="-b -m -C -q -v -h --branch --root --remote --json --message --git-dir --quiet --verbose --help"
+            opts="-b -m -C -q -v -h --branch --root --remote --no-tick --json --message --git-dir --quiet --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2395,7 +2395,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__land)
-            opts="-C -q -v -h --git-dir --quiet --verbose --onto --merge --rebase --linear --after --remote --tee --json --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --onto --merge --rebase --linear --after --remote --no-tick --tee --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2515,7 +2515,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__reject)
-            opts="-C -q -v -m -h --git-dir --quiet --verbose --remote --message --seen --json --help"
+            opts="-C -q -v -m -h --git-dir --quiet --verbose --remote --message --seen --no-tick --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2553,7 +2553,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__resume)
-            opts="-C -q -v -h --git-dir --quiet --verbose --all --remote --json --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --all --remote --no-tick --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2579,7 +2579,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__retry)
-            opts="-C -q -v -h --git-dir --quiet --verbose --all --remote --json --help"
+            opts="-C -q -v -h --git-dir --quiet --verbose --all --remote --no-tick --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2667,7 +2667,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__send)
-            opts="-C -q -v -m -F -h --git-dir --quiet --verbose --remote --message --file --kind --attach --trailer --id --json --help"
+            opts="-C -q -v -m -F -h --git-dir --quiet --verbose --remote --message --file --kind --attach --trailer --id --no-tick --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2783,7 +2783,7 @@ _git__aynig() {
             return 0
             ;;
         git__aynig__subcmd__set__subcmd__state)
-            opts="-C -q -v -b -m -F -h --git-dir --quiet --verbose --branch --remote --message --file --trailer --keep-trailers --push --dialect --emit --json --help"
+            opts="-C -q -v -b -m -F -h --git-dir --quiet --verbose --branch --remote --message --file --trailer --keep-trailers --push --dialect --no-tick --emit --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

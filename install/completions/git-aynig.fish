@@ -128,6 +128,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s q -l q
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l keep-trailers -d 'Copy the head\'s dwp-* trailers (or aynig-*, in that dialect)'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l push -d 'Push the branch to its remote afterwards'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l emit -d 'Print the SET_STATE line instead of writing a commit'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand set-state" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -219,6 +220,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -l trailer -d 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -l id -d 'Its id, a UUID of version 7 or 8: one that was sent already is not sent again [default: a new one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand send" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand inbox" -s C -d 'Run as if started in this folder' -r -F
@@ -247,6 +249,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -s m -l mess
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -l seen -d 'The commit that was looked at: refused where the question is about another one by now' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand answer" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -s C -d 'Run as if started in this folder' -r -F
@@ -256,6 +259,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -s m -l mes
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -l seen -d 'The commit that was looked at: refused where the question is about another one by now' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand approve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -s C -d 'Run as if started in this folder' -r -F
@@ -265,6 +269,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -s m -l mess
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -l seen -d 'The commit that was looked at: refused where the question is about another one by now' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand reject" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand pause" -s C -d 'Run as if started in this folder' -r -F
@@ -282,6 +287,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -l remote -d
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -l all -d 'Also the pauses of others'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -l json -d 'One JSON object a line'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -s C -d 'Run as if started in this folder' -r -F
@@ -293,6 +299,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -s q -l quiet 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l merge -d 'By a merge commit, whatever .aynig/land says'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l linear -l rebase -d 'As a linear history: the branch\'s own commits, on top of the target'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l no-tick -d 'Only ask: the machine that ticks the branches lands them'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l tee -d 'Show what the check prints as it comes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -l json -d 'JSON objects a line: those of git-aynig-tick(1); with --no-tick one aynig.change/1 a branch'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand land" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -303,6 +310,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -l each -d 'A v
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -l json -d 'One JSON object a branch'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand fan" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -s C -d 'Run as if started in this folder' -r -F
@@ -310,6 +318,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -l git-dir -
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -l json -d 'One JSON object a branch'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand choose" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand compare" -s C -d 'Run as if started in this folder' -r -F
@@ -349,6 +358,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l remote -d
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l all -d 'Every branch that there is something to do for'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l json -d 'One JSON object a branch'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s C -d 'Run as if started in this folder' -r -F
@@ -357,6 +367,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l remote -d 
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l all -d 'Every branch that there is something to do for'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l json -d 'One JSON object a branch'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand trust" -s C -d 'Run as if started in this folder' -r -F
@@ -396,6 +407,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -l role -d 'The first turn\'s role [default: the first phase\'s entry role]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from start" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
@@ -405,6 +417,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from status" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
@@ -414,6 +427,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from assign" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
@@ -424,6 +438,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -s F -l file -d 'Stage this file as the turn\'s result first; \'-\' is standard input' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -l human-merge -d 'The conflict that stopped this turn was merged by hand'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from accept" -s q -l quiet -d 'Say less: no progress, no notes'
@@ -435,6 +450,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s m -l message -d 'Why' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from reject" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
@@ -444,6 +460,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-phase" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
@@ -453,6 +470,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from approve-completion" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
@@ -463,6 +481,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s m -l message -d 'What the run waits for' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from block" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
@@ -473,6 +492,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s m -l message -d 'A note for the decision ledger' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from unblock" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
@@ -484,6 +504,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_s
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -l turn -d 'The turn that it is about [default: the only active one]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand govern; and __fish_seen_subcommand_from escalate" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
@@ -588,6 +609,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_see
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from send" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
@@ -598,6 +620,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_see
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from interrupt" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
@@ -606,6 +629,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_see
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from reset" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from reset" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from reset" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from reset" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from reset" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from reset" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from reset" -s h -l help -d 'Print help'
@@ -620,6 +644,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_see
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from resume" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from resume" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from resume" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from resume" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from resume" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from resume" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
@@ -634,6 +659,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_see
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from start" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from start" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from start" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from start" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from start" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from start" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from start" -s h -l help -d 'Print help'
@@ -643,6 +669,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_see
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -l plan -d 'Turns change nothing but what is below docs/'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -l implement -d 'Turns change what their nodes may'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from mode" -s h -l help -d 'Print help'
@@ -652,6 +679,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_see
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -l git-dir -d 'The repository\'s Git directory' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -l json -d 'One JSON object'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from set" -s h -l help -d 'Print help'
@@ -673,6 +701,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_see
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from approve" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
@@ -681,6 +710,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_see
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from deny" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
@@ -689,6 +719,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_see
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -l remote -d 'The flows of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -s C -d 'Run as if started in this folder' -r -F
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -l git-dir -d 'The repository\'s Git directory' -r -F
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -l json -d 'One JSON object'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand flow; and __fish_seen_subcommand_from modify" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'

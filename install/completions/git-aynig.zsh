@@ -127,6 +127,7 @@ aynig\:"Its command writes what comes of it"))' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '--keep-trailers[Copy the head'\''s dwp-* trailers (or aynig-*, in that dialect)]' \
 '(--remote --emit)--push[Push the branch to its remote afterwards]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '(-b --branch)--emit[Print the SET_STATE line instead of writing a commit]' \
 '--json[One JSON object]' \
 '-h[Print help (see more with '\''--help'\'')]' \
@@ -295,6 +296,7 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -349,6 +351,7 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -368,6 +371,7 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -386,6 +390,7 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -420,6 +425,7 @@ _arguments "${_arguments_options[@]}" : \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '--all[Also the pauses of others]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object a line]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -440,6 +446,7 @@ _arguments "${_arguments_options[@]}" : \
 '(--linear)--merge[By a merge commit, whatever .aynig/land says]' \
 '--linear[As a linear history\: the branch'\''s own commits, on top of the target]' \
 '--rebase[As a linear history\: the branch'\''s own commits, on top of the target]' \
+'--no-tick[Only ask\: the machine that ticks the branches lands them]' \
 '(--no-tick)--tee[Show what the check prints as it comes]' \
 '--json[JSON objects a line\: those of git-aynig-tick(1); with --no-tick one aynig.change/1 a branch]' \
 '-h[Print help (see more with '\''--help'\'')]' \
@@ -459,6 +466,7 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object a branch]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -474,6 +482,7 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object a branch]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -544,6 +553,7 @@ _arguments "${_arguments_options[@]}" : \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '()--all[Every branch that there is something to do for]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object a branch]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -560,6 +570,7 @@ _arguments "${_arguments_options[@]}" : \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
 '()--all[Every branch that there is something to do for]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object a branch]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -626,6 +637,7 @@ _arguments "${_arguments_options[@]}" : \
 '--role=[The first turn'\''s role \[default\: the first phase'\''s entry role\]]:ROLE:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
@@ -643,6 +655,7 @@ _arguments "${_arguments_options[@]}" : \
 '(--root)--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
@@ -660,6 +673,7 @@ _arguments "${_arguments_options[@]}" : \
 '(--root)--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
@@ -680,6 +694,7 @@ _arguments "${_arguments_options[@]}" : \
 '--file=[Stage this file as the turn'\''s result first; '\''-'\'' is standard input]:FILE:_files' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '--human-merge[The conflict that stopped this turn was merged by hand]' \
 '-q[Say less\: no progress, no notes]' \
@@ -701,6 +716,7 @@ _arguments "${_arguments_options[@]}" : \
 '--message=[Why]:REASON:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
@@ -719,6 +735,7 @@ _arguments "${_arguments_options[@]}" : \
 '(--root)--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
@@ -736,6 +753,7 @@ _arguments "${_arguments_options[@]}" : \
 '(--root)--remote=[The branches of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
@@ -755,6 +773,7 @@ _arguments "${_arguments_options[@]}" : \
 '--message=[What the run waits for]:REASON:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
@@ -774,6 +793,7 @@ _arguments "${_arguments_options[@]}" : \
 '--message=[A note for the decision ledger]:NOTE:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
@@ -794,6 +814,7 @@ _arguments "${_arguments_options[@]}" : \
 '--turn=[The turn that it is about \[default\: the only active one\]]:TURN:_default' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
@@ -994,6 +1015,7 @@ _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--json[One JSON object]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
@@ -1099,6 +1121,7 @@ _arguments "${_arguments_options[@]}" : \
 '--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
@@ -1120,6 +1143,7 @@ _arguments "${_arguments_options[@]}" : \
 '--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
@@ -1137,6 +1161,7 @@ _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--json[One JSON object]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
@@ -1168,6 +1193,7 @@ _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--json[One JSON object]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
@@ -1199,6 +1225,7 @@ _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--json[One JSON object]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
@@ -1217,6 +1244,7 @@ _arguments "${_arguments_options[@]}" : \
 '(--implement)--plan[Turns change nothing but what is below docs/]' \
 '--implement[Turns change what their nodes may]' \
 '--json[One JSON object]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
@@ -1236,6 +1264,7 @@ _arguments "${_arguments_options[@]}" : \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
 '--json[One JSON object]' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
@@ -1283,6 +1312,7 @@ _arguments "${_arguments_options[@]}" : \
 '--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
@@ -1300,6 +1330,7 @@ _arguments "${_arguments_options[@]}" : \
 '--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \
@@ -1317,6 +1348,7 @@ _arguments "${_arguments_options[@]}" : \
 '--remote=[The flows of this remote, not the local ones \[default\: aynig.remote\]]:NAME:_git-aynig_remotes' \
 '*-C+[Run as if started in this folder]:PATH:_files' \
 '--git-dir=[The repository'\''s Git directory]:PATH:_files' \
+'--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object]' \
 '-q[Say less\: no progress, no notes]' \
 '--quiet[Say less\: no progress, no notes]' \

@@ -23,6 +23,30 @@ fn typed() -> clap::Command {
     command.subcommand(help).subcommand(clap::Command::new("version").about("Say which version this is"))
 }
 
+/// The flags that are hidden, in whichever verb. They are none to clap's generators.
+fn hidden() -> Vec<String> {
+    fn of(command: &clap::Command) -> Vec<String> {
+        let own = command.get_arguments().filter(|arg| arg.is_hide_set());
+        let below = command.get_subcommands().flat_map(of);
+        own.filter_map(|arg| arg.get_long().map(str::to_owned)).chain(below).collect()
+    }
+    of(&aynig::cli::command())
+}
+
+/// A line of a script without these flags; `None` where it is about one of them alone.
+fn without(line: &str, flags: &[String]) -> Option<String> {
+    let about =
+        |flag: &String| line.contains(&format!("-l {flag} ")) || line.contains(&format!("'--{flag}["));
+    if flags.iter().any(about) {
+        return None;
+    }
+    let is_hidden = |word: &&str| !flags.iter().any(|flag| word.strip_prefix("--") == Some(flag));
+    match line.contains("opts=\"") {
+        true => Some(line.split(' ').filter(is_hidden).collect::<Vec<_>>().join(" ")),
+        false => Some(line.trim_end().to_owned()),
+    }
+}
+
 /// The script of one shell.
 pub fn render(shell: Shell) -> String {
     let mut raw = Vec::new();
@@ -33,7 +57,7 @@ pub fn render(shell: Shell) -> String {
         Shell::Bash => {
             format!(
                 "{}\n{}",
-                script.trim_end().replace(" --no-tick", "").replace("git__subcmd__aynig", "git__aynig"),
+                script.trim_end().replace("git__subcmd__aynig", "git__aynig"),
                 include_str!("glue.bash")
             )
         }
@@ -46,9 +70,8 @@ pub fn render(shell: Shell) -> String {
         }
         other => panic!("no completions for {other}"),
     };
-    // A hidden flag is none to clap's generators.
-    let hidden = |line: &&str| line.contains("-l no-tick ") || line.contains("'--no-tick[");
-    let lines: Vec<&str> = text.lines().filter(|l| !hidden(l)).map(str::trim_end).collect();
+    let flags = hidden();
+    let lines: Vec<String> = text.lines().filter_map(|line| without(line, &flags)).collect();
     format!("{}\n", lines.join("\n"))
 }
 
