@@ -68,7 +68,12 @@ impl Tally {
 impl Ticking {
     fn selection(&self, session: &Session) -> Result<Selection, AppError> {
         let named = self.branches.iter().map(|b| session.branch(b)).collect::<Result<_, _>>()?;
-        Ok(Selection { named, current: session.current_branch()?, current_branch: self.current_branch })
+        // Where no choice hangs on the current branch, HEAD is not read.
+        let current = match self.current_branch {
+            CurrentBranch::Include => None,
+            CurrentBranch::Skip | CurrentBranch::Only => session.current_branch()?,
+        };
+        Ok(Selection { named, current, current_branch: self.current_branch })
     }
 }
 

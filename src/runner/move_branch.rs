@@ -51,11 +51,8 @@ impl Runner<'_> {
         if self.settings.remote.is_some() {
             return Ok(None);
         }
-        let all = worktrees::list(self.repo)?;
-        Ok(all.into_iter().find_map(|w| match w.busy {
-            Some((busy, name)) if name == *branch => Some((busy, w.dir)),
-            Some(_) | None => None,
-        }))
+        let mut all = worktrees::busy_branches(self.repo).into_iter();
+        Ok(all.find(|(name, ..)| name == branch).map(|(_, busy, dir)| (busy, dir)))
     }
 
     /// Moves a branch from `old` to `new`, together with the working trees that have it checked out, which

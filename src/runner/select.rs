@@ -32,7 +32,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub struct Selection {
     /// Branches by name; empty: all local ones.
     pub named: Vec<RefName>,
-    /// The branch that is checked out in the current working tree.
+    /// The branch that is checked out in the current working tree; `None` where all are included.
     pub current: Option<RefName>,
     /// What to do about that branch.
     pub current_branch: CurrentBranch,

@@ -126,9 +126,10 @@ impl<'a> Survey<'a> {
     /// Reads what all branches share.
     pub(crate) fn new(runner: &'a Runner<'a>) -> Result<Self, RunnerError> {
         let attempts = runner.store.scan("refs/aynig/attempts/")?.into_iter().map(|(name, _)| name).collect();
-        let busy = if runner.settings.remote.is_none() { worktrees::list(runner.repo)? } else { Vec::new() };
-        let busy = busy.into_iter().filter_map(|w| w.busy.map(|(busy, name)| (name, busy, w.dir))).collect();
-        let notes = if runner.settings.remote.is_none() { pending::notes(runner.repo) } else { Vec::new() };
+        let (busy, notes) = match runner.settings.remote {
+            None => (worktrees::busy_branches(runner.repo), pending::notes(runner.repo)),
+            Some(_) => (Vec::new(), Vec::new()),
+        };
         let pending = notes.into_iter().map(|note| (note.branch, note.since)).collect();
         let (lookups, occupants) = (Lookups::new(runner)?, Occupants::default());
         let (any_seen, around) = (runner.any_seen(), Around::default());

@@ -233,7 +233,7 @@ impl Repository {
         let options = Options { durable, ..Options::default() };
         Ok(match self.backend {
             Backend::Gix => Box::new(GixStore::from_repo(self.gix(), git, &options)?),
-            Backend::Git(_) => Box::new(git_store(&self.gix(), git, &self.common_dir, &options)?),
+            Backend::Git(_) => Box::new(git_store(&self.gix(), git, &options)),
         })
     }
 

@@ -1,4 +1,4 @@
-//! A `git cat-file --batch` child that is asked for commits, many questions ahead of the answers.
+//! A `git cat-file --batch` child that is asked for objects, many questions ahead of the answers.
 //!
 //! [`Batch::ask`] reports whether the child is still usable. The caller throws away a child that died or gave
 //! an answer that makes no sense, and starts another. Implements K37 (objects of the second backend).
@@ -33,7 +33,7 @@ impl Drop for Batch {
 enum BatchError {
     /// The child died, or its answer makes no sense: a new child may do better.
     Broken,
-    /// The child answered that there is no such commit; the cause, in words.
+    /// The child answered that there is no such object of the wanted kind; the cause, in words.
     Absent(String),
 }
 
@@ -43,7 +43,7 @@ impl From<std::io::Error> for BatchError {
     }
 }
 
-/// The raw commit, or why there is none.
+/// The raw object, or why there is none.
 pub(crate) type Answer = Result<Vec<u8>, String>;
 
 impl Batch {
@@ -57,9 +57,9 @@ impl Batch {
         Ok(Self { child, input, output: BufReader::new(output) })
     }
 
-    /// Asks for these commits. Returns the answers in the order of the questions, up to where the child
-    /// failed, and true where the child can be asked again.
-    pub(crate) fn ask(&mut self, ids: &[ObjectId]) -> (Vec<(ObjectId, Answer)>, bool) {
+    /// Asks for these objects of one kind (`commit`, `tree`, `blob`). Returns the answers in the order of the questions, up
+    /// to where the child failed, and true where the child can be asked again.
+    pub(crate) fn ask(&mut self, ids: &[ObjectId], wanted: &str) -> (Vec<(ObjectId, Answer)>, bool) {
         let mut answers = Vec::with_capacity(ids.len());
         let questions: String = ids.iter().map(|id| format!("{id}\n")).collect();
         let sent = match &mut self.input {
@@ -70,7 +70,7 @@ impl Batch {
             return (answers, false);
         }
         for id in ids {
-            match self.answer(*id) {
+            match self.answer(*id, wanted) {
                 Ok(raw) => answers.push((*id, Ok(raw))),
                 Err(BatchError::Absent(cause)) => answers.push((*id, Err(cause))),
                 Err(BatchError::Broken) => return (answers, false),
@@ -79,7 +79,7 @@ impl Batch {
         (answers, true)
     }
 
-    fn answer(&mut self, id: ObjectId) -> Result<Vec<u8>, BatchError> {
+    fn answer(&mut self, id: ObjectId, wanted: &str) -> Result<Vec<u8>, BatchError> {
         let mut header = String::new();
         self.output.read_line(&mut header)?;
         let words: Vec<&str> = header.split_whitespace().collect();
@@ -89,11 +89,7 @@ impl Batch {
                 let mut content = vec![0; size + 1];
                 self.output.read_exact(&mut content)?;
                 content.pop();
-                if *kind == "commit" {
-                    Ok(content)
-                } else {
-                    Err(BatchError::Absent(format!("it is a {kind}")))
-                }
+                if *kind == wanted { Ok(content) } else { Err(BatchError::Absent(format!("it is a {kind}"))) }
             }
             [found, "missing"] if *found == id.to_string() => {
                 Err(BatchError::Absent("it is missing".to_owned()))

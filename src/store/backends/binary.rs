@@ -1,16 +1,15 @@
 //! The store served by the `git` binary alone, for what gix can't do: reftable, partial clones.
 //!
-//! Commits come from one long-lived `git cat-file --batch`, which is started at first use and again after it
-//! died; trees and blobs are each read by a child of their own. Refs are read by `for-each-ref` and moved by
-//! `update-ref`, whose exit status is the answer of an attempt. A failed attempt on a ref that still holds
-//! the old value is repeated for about a second, because reftable has one lock for all refs, and for longer
-//! while that lock passes from process to process. Refs in files are moved by `refs::files`, whose locks are
-//! recognized as this tool's after a kill. Symbolic refs are refused. Durable means `core.fsync=committed`,
-//! and that this store syncs the folders, which Git does not do.
+//! Objects come from one long-lived `git cat-file --batch`, which is started at first use and again after it
+//! died. Refs in tables are read by `for-each-ref` and moved by `update-ref`, whose exit status is the answer of an
+//! attempt. A failed attempt on a ref that still holds the old value is repeated for about a second, because reftable
+//! has one lock for all refs, and for longer while that lock passes from process to process. Refs in files are read
+//! and moved by `refs::files`, whose locks are recognized as this tool's after a kill. Symbolic refs are refused.
+//! Durable means `core.fsync=committed`, and that this store syncs the folders, which Git does not do.
 //!
 //! Implements K37, K42 (second backend), K11 (the attempt).
 
-use super::batch::{ASK_AHEAD, Answer, Batch};
+use super::batch::{ASK_AHEAD, Batch};
 use crate::protocol::id::ObjectId;
 use crate::store::git::children::{self, MayLock};
 use crate::store::git::command::Git;
@@ -46,7 +45,7 @@ pub struct GitStore {
     reftable: bool,
     durable: bool,
     retry_for: Duration,
-    /// Moves the refs where they are kept in files; `None` where `git` moves them.
+    /// Reads and moves the refs where they are kept in files; `None` where `git` does.
     files: Option<FilesRefs>,
     batch: RefCell<Option<Batch>>,
 }
@@ -62,10 +61,14 @@ impl GitStore {
         };
         let common = ask(&["--path-format=absolute", "--git-common-dir"])?;
         let hex_len = if ask(&["--show-object-format"])? == b"sha256" { 64 } else { 40 };
-        let common_dir = PathBuf::from(std::ffi::OsString::from_vec(common));
+        Ok(Self::of(git, PathBuf::from(std::ffi::OsString::from_vec(common)), hex_len, durable))
+    }
+
+    /// Returns the store of a repository whose common Git directory and length of ids are known.
+    pub(crate) fn of(git: Git, common_dir: PathBuf, hex_len: usize, durable: bool) -> Self {
         let reftable = common_dir.join("reftable").is_dir();
         let retry_for = Duration::from_secs(1);
-        Ok(Self {
+        Self {
             git,
             common_dir,
             hex_len,
@@ -74,17 +77,13 @@ impl GitStore {
             retry_for,
             files: None,
             batch: RefCell::new(None),
-        })
+        }
     }
 
-    /// Has `refs::files` move the refs, in place of `git`, where the repository keeps its refs in files.
+    /// Has `refs::files` read and move the refs, in place of `git`, where the repository keeps its refs in files.
     pub(crate) fn with_files(self, policy: Policy) -> Self {
         let refs = || FilesRefs::new(&self.common_dir, self.hex_len, policy, self.git.clone());
         Self { files: (!self.reftable).then(refs), ..self }
-    }
-
-    fn cat_file(&self, kind: &str, id: ObjectId) -> Result<Vec<u8>, StoreError> {
-        self.git.command(&self.common_dir).verb("cat-file").args([kind, &id.to_string()]).ok()
     }
 
     /// Returns what the ref of exactly this name holds. One child is enough to find a value; that there is
@@ -246,23 +245,34 @@ impl GitStore {
         Ok(())
     }
 
-    /// Reads commits and returns them in the order of `ids`, asking for many before the first answer is read.
-    fn read_many(&self, ids: &[ObjectId]) -> Vec<Result<Commit, StoreError>> {
+    /// Reads objects of one kind and returns them in the order of `ids`, asking for many before the first answer is read.
+    fn read_raw(&self, ids: &[ObjectId], kind: &str) -> Vec<Result<Vec<u8>, StoreError>> {
+        let failed = |id, cause: String| StoreError::Object { id, cause };
         let mut read = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(ASK_AHEAD) {
             let mut left = chunk;
-            // A child that died is replaced once. Each commit that is still
+            // A child that died is replaced once. Each object that is still
             // unanswered after that is an error.
             for _ in 0..2 {
-                let got = self.with_batch(|batch| batch.ask(left)).unwrap_or_default();
-                read.extend(got.iter().map(|(id, raw)| parsed(*id, raw)));
+                let got = self.with_batch(|batch| batch.ask(left, kind)).unwrap_or_default();
                 left = &left[got.len()..];
+                read.extend(got.into_iter().map(|(id, raw)| raw.map_err(|cause| failed(id, cause))));
             }
-            for id in left {
-                read.push(Err(StoreError::Object { id: *id, cause: "git cat-file ended early".to_owned() }));
-            }
+            read.extend(left.iter().map(|id| Err(failed(*id, "git cat-file ended early".to_owned()))));
         }
         read
+    }
+
+    fn read_one(&self, id: ObjectId, kind: &str) -> Result<Vec<u8>, StoreError> {
+        self.read_raw(&[id], kind).pop().unwrap_or_else(|| {
+            Err(StoreError::Object { id, cause: "git cat-file did not answer".to_owned() })
+        })
+    }
+
+    /// Reads commits and returns them in the order of `ids`.
+    fn read_many(&self, ids: &[ObjectId]) -> Vec<Result<Commit, StoreError>> {
+        let raw = self.read_raw(ids, "commit").into_iter().zip(ids);
+        raw.map(|(raw, id)| parsed(*id, &raw?)).collect()
     }
 
     fn with_batch<T>(&self, f: impl FnOnce(&mut Batch) -> (T, bool)) -> Result<T, StoreError> {
@@ -286,17 +296,19 @@ struct Listing {
     said: String,
 }
 
-fn parsed(id: ObjectId, raw: &Answer) -> Result<Commit, StoreError> {
-    let read = raw.as_deref().map_err(String::as_str).and_then(|raw| commit::parse(id, raw));
-    read.map_err(|cause| StoreError::Object { id, cause: cause.to_owned() })
+fn parsed(id: ObjectId, raw: &[u8]) -> Result<Commit, StoreError> {
+    commit::parse(id, raw).map_err(|cause| StoreError::Object { id, cause: cause.to_owned() })
 }
 
 impl Store for GitStore {
     fn tip(&self, name: &RefName) -> Result<Option<ObjectId>, StoreError> {
-        self.read(name)
+        self.files.as_ref().map_or_else(|| self.read(name), |files| files.tip(name))
     }
 
     fn scan_all(&self, prefix: &str) -> Result<Scan, StoreError> {
+        if let Some(files) = &self.files {
+            return files.scan(prefix);
+        }
         let listing = self.list(OsStr::new(prefix))?;
         let (mut refs, mut symbolic) = (Vec::new(), Vec::new());
         for (name, id, target) in listing.lines {
@@ -396,21 +408,19 @@ impl Store for GitStore {
     }
 
     fn read_commit(&self, id: ObjectId) -> Result<Commit, StoreError> {
-        self.read_many(&[id]).pop().unwrap_or_else(|| {
-            Err(StoreError::Object { id, cause: "git cat-file did not answer".to_owned() })
-        })
+        parsed(id, &self.read_one(id, "commit")?)
     }
 
     fn read_tree(&self, id: ObjectId) -> Result<Vec<crate::store::TreeEntry>, StoreError> {
-        super::parse_tree(id, &self.cat_file("tree", id)?)
+        super::parse_tree(id, &self.read_one(id, "tree")?)
     }
 
     fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
-        self.cat_file("blob", id)
+        self.read_one(id, "blob")
     }
 
     fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError> {
-        let said = self.cat_file("-s", id)?;
+        let said = self.git.command(&self.common_dir).verb("cat-file").args(["-s", &id.to_string()]).ok()?;
         let size = std::str::from_utf8(&said).ok().and_then(|text| text.trim().parse().ok());
         size.ok_or_else(|| StoreError::Object { id, cause: "git does not say how large it is".to_owned() })
     }

@@ -98,18 +98,16 @@ pub fn open_store(git_dir: &Path, git: Git, options: &Options) -> Result<Box<dyn
     let repo = open_repo(git_dir, options)?;
     Ok(match backend_for(&repo)? {
         Backend::Gix => Box::new(GixStore::from_repo(repo, git, options)?),
-        Backend::Git(_) => Box::new(git_store(&repo, git, git_dir, options)?),
+        Backend::Git(_) => Box::new(git_store(&repo, git, options)),
     })
 }
 
 /// Opens the `git` binary's store for a repository that gix can't serve.
-pub(crate) fn git_store(
-    repo: &gix::Repository,
-    git: Git,
-    git_dir: &Path,
-    options: &Options,
-) -> Result<GitStore, StoreError> {
-    Ok(GitStore::open(git, git_dir, options.durable)?.with_files(policy(repo, options)))
+pub(crate) fn git_store(repo: &gix::Repository, git: Git, options: &Options) -> GitStore {
+    let common_dir =
+        std::fs::canonicalize(repo.common_dir()).unwrap_or_else(|_| repo.common_dir().to_owned());
+    let hex_len = repo.object_hash().len_in_hex();
+    GitStore::of(git, common_dir, hex_len, options.durable).with_files(policy(repo, options))
 }
 
 /// Opens with gix, refusing a repository of another owner as Git does.
@@ -222,6 +220,12 @@ impl GixStore {
         bulk::read_commits(&bulk::pack_order(dir, hash, ids), ids, open, |id| self.parse_commit(id), visit);
     }
 
+    fn remember(&self, commit: Commit) {
+        let mut recent = self.recent.borrow_mut();
+        recent.truncate(RECENT - 1);
+        recent.push_front(commit);
+    }
+
     fn reads_back(&self, id: &gix::hash::oid, kind: Kind, data: &[u8]) -> bool {
         let mut buffer = Vec::new();
         match self.loose.try_find(id, &mut buffer) {
@@ -326,9 +330,7 @@ impl Store for GixStore {
             return Ok(known.clone());
         }
         let commit = self.parse_commit(id)?;
-        let mut recent = self.recent.borrow_mut();
-        recent.truncate(RECENT - 1);
-        recent.push_front(commit.clone());
+        self.remember(commit.clone());
         Ok(commit)
     }
 
@@ -361,7 +363,13 @@ impl Store for GixStore {
         if new.tree.as_bytes() == empty.as_bytes() && self.read_raw(new.tree, Kind::Tree).is_err() {
             self.write_object(Kind::Tree, b"")?;
         }
-        self.write_object(Kind::Commit, &commit::encode(new)?)
+        let encoded = commit::encode(new)?;
+        let id = self.write_object(Kind::Commit, &encoded)?;
+        // What was just written is asked for next: to move a ref to it, and to report it.
+        if let Ok(commit) = commit::parse(id, &encoded) {
+            self.remember(commit);
+        }
+        Ok(id)
     }
 }
 

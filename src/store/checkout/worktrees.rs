@@ -18,8 +18,6 @@ pub(crate) struct Worktree {
     pub(crate) git_dir: PathBuf,
     /// The branch that its HEAD names; `None` where it is detached.
     pub(crate) branch: Option<RefName>,
-    /// What the working tree is in the middle of, and the branch that the operation works on.
-    pub(crate) busy: Option<(Busy, RefName)>,
     /// True where its folder is away for a while, or in a place that this process does not know.
     pub(crate) away: bool,
 }
@@ -42,22 +40,40 @@ impl std::fmt::Display for Busy {
     }
 }
 
+/// Where a working tree is.
+struct Place {
+    dir: PathBuf,
+    git_dir: PathBuf,
+    away: bool,
+}
+
 /// Lists all working trees except the slots.
 pub(crate) fn list(repo: &Repository) -> Result<Vec<Worktree>, StoreError> {
+    let all = places(repo).into_iter().map(|Place { dir, git_dir, away }| {
+        let branch =
+            if repo.reftable { repo.git.symbolic_head(&git_dir)? } else { head(&git_dir, &repo.common_dir) };
+        Ok(Worktree { dir, git_dir, branch, away })
+    });
+    all.collect()
+}
+
+/// Lists the branches that a working tree is rebasing or bisecting, and the folder of each.
+pub(crate) fn busy_branches(repo: &Repository) -> Vec<(RefName, Busy, PathBuf)> {
+    let all = places(repo).into_iter();
+    all.filter_map(|at| busy(&at.git_dir).map(|(busy, name)| (name, busy, at.dir))).collect()
+}
+
+fn places(repo: &Repository) -> Vec<Place> {
     let mut found = Vec::new();
+    let main = |dir: &Path, away| Place { dir: dir.to_owned(), git_dir: repo.common_dir.clone(), away };
     match &repo.main_dir {
-        Some(main) => found.push(inspect(repo, main.clone(), repo.common_dir.clone())?),
+        Some(dir) => found.push(main(dir, false)),
         None if repo.bare => {}
         // Where the Git directory is elsewhere, only a process that runs in the working
         // tree knows where that is.
-        None => {
-            let main = inspect(repo, repo.common_dir.clone(), repo.common_dir.clone())?;
-            found.push(Worktree { away: true, ..main });
-        }
+        None => found.push(main(&repo.common_dir, true)),
     }
-    let Ok(entries) = std::fs::read_dir(repo.common_dir.join("worktrees")) else {
-        return Ok(found);
-    };
+    let Ok(entries) = std::fs::read_dir(repo.common_dir.join("worktrees")) else { return found };
     for entry in entries.flatten() {
         let git_dir = entry.path();
         if crate::store::slots::is_slot(&git_dir) {
@@ -75,10 +91,9 @@ pub(crate) fn list(repo: &Repository) -> Result<Vec<Worktree>, StoreError> {
         let Some(dir) = dot_git.parent().filter(|_| !away || git_dir.join("locked").exists()) else {
             continue;
         };
-        let worktree = inspect(repo, dir.to_owned(), git_dir)?;
-        found.push(Worktree { away, ..worktree });
+        found.push(Place { dir: dir.to_owned(), git_dir, away });
     }
-    Ok(found)
+    found
 }
 
 /// True where the `.git` of a working tree names this Git directory.
@@ -87,13 +102,6 @@ fn leads_to(dot_git: &Path, git_dir: &Path) -> bool {
     let Some(to) = link.strip_prefix(b"gitdir: ") else { return false };
     let to = dot_git.with_file_name(OsStr::from_bytes(to.trim_ascii_end()));
     std::fs::canonicalize(to).is_ok_and(|to| std::fs::canonicalize(git_dir).is_ok_and(|dir| dir == to))
-}
-
-fn inspect(repo: &Repository, dir: PathBuf, git_dir: PathBuf) -> Result<Worktree, StoreError> {
-    let branch =
-        if repo.reftable { repo.git.symbolic_head(&git_dir)? } else { head(&git_dir, &repo.common_dir) };
-    let busy = busy(&git_dir);
-    Ok(Worktree { dir, git_dir, branch, busy, away: false })
 }
 
 /// Returns the branch that a HEAD leads to, by way of other symbolic refs too; Git follows five.
@@ -119,6 +127,7 @@ fn target(path: &Path) -> Option<RefName> {
     name.starts_with(b"refs/").then(|| RefName::new(name))
 }
 
+/// Returns what a working tree is in the middle of, and the branch that the operation works on.
 fn busy(git_dir: &Path) -> Option<(Busy, RefName)> {
     for folder in ["rebase-merge/head-name", "rebase-apply/head-name"] {
         if let Ok(name) = read_plain(&git_dir.join(folder), LINE_MAX) {

@@ -11,7 +11,7 @@ use crate::protocol::text::escape;
 use crate::store::config::Entry;
 use crate::store::{pattern, read_plain};
 use std::ffi::OsStr;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Keys that count only where the repository can't have set them.
@@ -252,10 +252,17 @@ pub(crate) fn standing_in(from: &Path, git_dir: &Path) -> Option<PathBuf> {
 /// True where the `.git` of a folder is this Git directory, or a file that leads there.
 pub(crate) fn leads_to(dir: &Path, git_dir: &Path) -> bool {
     let dot_git = dir.join(".git");
-    let named = read_plain(&dot_git, DOT_GIT_MAX).ok().and_then(|file| {
-        let path = file.strip_prefix(b"gitdir: ")?.trim_ascii_end().to_vec();
-        Some(dir.join(std::ffi::OsString::from_vec(path)))
-    });
+    if dot_git == git_dir {
+        return true;
+    }
+    let named = match read_plain(&dot_git, DOT_GIT_MAX) {
+        Ok(file) => {
+            file.strip_prefix(b"gitdir: ").map(|path| dir.join(OsStr::from_bytes(path.trim_ascii_end())))
+        }
+        // Most places that a configuration names are other repositories, many of them gone.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return false,
+        Err(_) => None,
+    };
     std::fs::canonicalize(named.unwrap_or(dot_git)).is_ok_and(|there| there == git_dir)
 }
 

@@ -25,6 +25,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 const GRANULARITY_NS: u64 = 20_000_000;
 /// Below this many files a second thread costs more time than it saves.
 const PARALLEL_FROM: usize = 3000;
+/// An index shorter than this, in bytes, is read by one thread.
+const SMALL_INDEX: u64 = 1 << 20;
 
 /// The flags with which folders are opened: a link to a folder is refused.
 const FOLDER: OFlag =
@@ -62,9 +64,11 @@ struct Walk<'a> {
     traps: Mutex<Vec<BString>>,
 }
 
-/// Reads an index file.
+/// Reads an index file. One thread reads a small one: to count the processors takes 20 calls.
 pub(crate) fn read_index(path: &Path, hash: gix::hash::Kind) -> Result<gix::index::File, StoreError> {
-    gix::index::File::at(path, hash, true, Default::default())
+    let is_small = path.metadata().is_ok_and(|meta| meta.len() < SMALL_INDEX);
+    let options = gix::index::decode::Options { thread_limit: is_small.then_some(1), ..Default::default() };
+    gix::index::File::at(path, hash, true, options)
         .map_err(|e| StoreError::Gix { what: "read the index", message: e.to_string() })
 }
 
