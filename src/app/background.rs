@@ -247,7 +247,7 @@ fn wake_beside(session: &Session, place: &Path, branches: &[RefName]) -> Result<
     let (repo, sandbox, all) = (&session.repo, session.config.sandbox()?, config::read(&session.repo)?);
     let plainly = session.config.all("exec").is_empty() && sandbox == Sandbox::Off;
     let kept = if sandbox == Sandbox::Off { repo.aynig_dir() } else { repo.common_dir.clone() };
-    let own = [kept, session.config.worktree_dir(repo)];
+    let own = [kept, session.config.worktree_dir(repo)?];
     let own = own.into_iter().chain(logs::folders(repo));
     let own = own.map(|dir| std::fs::canonicalize(&dir).unwrap_or(dir));
     // Confined commands of another repository may have made what one of this repository notes.

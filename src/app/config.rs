@@ -231,7 +231,7 @@ impl Config {
             sandbox: self.sandbox()?,
             keeping: self.keeping()?,
             port_base: self.port_base()?,
-            worktree_dir: self.worktree_dir(repo),
+            worktree_dir: self.worktree_dir(repo)?,
             identity: self.identity(),
             log_level_flag: flags.log_level.clone(),
             log_level: env_text("LOG_LEVEL").unwrap_or_else(|| "error".to_owned()),
@@ -316,21 +316,24 @@ impl Config {
         Ok(role.map(|role| RoleName::new(&role).map_err(|why| wrong(role, why.to_string()))).transpose()?)
     }
 
-    /// Returns the folder of this repository's slots (K14).
-    pub fn worktree_dir(&self, repo: &Repository) -> PathBuf {
-        let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map(PathBuf::from);
+    /// Returns the folder of this repository's slots (K14). Errors: [`AppError::BadValue`] for a value below a home that
+    /// is not known.
+    pub fn worktree_dir(&self, repo: &Repository) -> Result<PathBuf, AppError> {
         if let Some(dir) = self.get("worktreeDir").filter(|d| !d.is_empty()) {
-            let dir = match (dir.strip_prefix("~/"), home) {
-                (Some(rest), Some(home)) => home.join(rest),
-                _ => repo.common_dir.join(dir),
+            let place = match dir.starts_with("~/") {
+                true => {
+                    absolute(dir).ok_or_else(|| bad_value("worktreeDir", dir, "a path, and ~/ needs HOME"))?
+                }
+                false => repo.common_dir.join(dir),
             };
-            return dir.join(repo.id());
+            return Ok(place.join(repo.id()));
         }
+        let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map(PathBuf::from);
         let xdg = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
-        match xdg.or_else(|| home.map(|h| h.join(".cache"))) {
+        Ok(match xdg.or_else(|| home.map(|h| h.join(".cache"))) {
             Some(cache) if !repo.bare => cache.join("aynig").join(repo.id()),
             Some(_) | None => repo.aynig_dir().join("worktrees"),
-        }
+        })
     }
 
     /// Returns the name and address of who writes: the user, or the runner where no user is configured.

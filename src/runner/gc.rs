@@ -183,9 +183,14 @@ impl<'a> Collector<'a> {
         if !runner.repo.aynig_dir().exists() && !runner.repo.common_dir.join("worktrees").exists() {
             return Ok(());
         }
-        let pool = runner.pool()?;
+        let pool = if self.dry { runner.known_pool() } else { runner.pool()? };
         for number in pool.registered() {
-            let mut slot = match pool.lock(number) {
+            // Nothing is made to look at a slot that no process has ever locked here.
+            let locked = match self.dry && !pool.was_used(number) {
+                true => Ok(Locked::Taken(Box::new(pool.borrow(number)))),
+                false => pool.lock(number),
+            };
+            let mut slot = match locked {
                 Ok(Locked::Taken(slot)) => slot,
                 Ok(Locked::InUse | Locked::Denied(_)) => continue,
                 Err(error) => {
@@ -250,7 +255,7 @@ impl<'a> Collector<'a> {
             leased.triggers.extend(event.trigger().map(|id| id.to_string()));
         }
         // A run on a remote's branch is on no local head, only in a slot's record.
-        let pool = self.runner.pool()?;
+        let pool = self.runner.known_pool();
         leased.runs.extend(pool.known().into_iter().filter_map(|n| pool.peek(n).run).map(|run| run.run_id));
         Ok(leased)
     }
@@ -514,7 +519,7 @@ fn newest_is_older(collector: &Collector<'_>, folder: &Path) -> bool {
 impl Runner<'_> {
     /// True while any slot is locked, inhabited, or kept for a lease that lives on.
     pub(super) fn any_run_lives(&self) -> Result<bool, RunnerError> {
-        let pool = self.pool()?;
+        let pool = self.known_pool();
         for number in pool.known() {
             match pool.lock(number) {
                 Ok(Locked::Taken(slot)) if !self.is_taken(&slot).unwrap_or(true) => {}

@@ -271,8 +271,15 @@ impl Runner<'_> {
         self.environment.get_or_init(|| self.mandate.environment())
     }
 
-    /// Returns the pool of slots.
+    /// Returns the pool of slots, each of which may be locked.
     pub fn pool(&self) -> Result<Pool<'_>, StoreError> {
+        let pool = self.known_pool();
+        pool.make()?;
+        Ok(pool)
+    }
+
+    /// Returns the pool of slots to look at. Makes nothing.
+    pub fn known_pool(&self) -> Pool<'_> {
         Pool::new(self.repo, self.settings.worktree_dir.clone(), self.settings.jobs.get())
     }
 

@@ -12,7 +12,7 @@ use super::{Runner, RunnerError};
 use crate::protocol::queue::{Next, Seen, Watch, next};
 use crate::store::RefName;
 use crate::store::repository::Repository;
-use crate::store::slots::{Locked, Occupant, Pool};
+use crate::store::slots::{Locked, Occupant};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -155,7 +155,7 @@ impl Runner<'_> {
         let mut free = if waiting && !stuck { self.free_slots(self.settings.jobs.get())? } else { 0 };
         // A branch may be evaluated for long without a slot, or need none, so free slots alone do not limit
         // how many processes are at work.
-        let may_work = free > 0 && backlog.take_place(self.repo, self.places()?);
+        let may_work = free > 0 && backlog.take_place(self.repo, self.places());
         if !may_work {
             backlog.leave_place();
             free = 0;
@@ -165,13 +165,13 @@ impl Runner<'_> {
 
     /// Returns how many processes may work off branches that wait: as many as there are slots, and one more for
     /// each whose command waits for an answer.
-    fn places(&self) -> Result<usize, RunnerError> {
-        Ok(self.settings.jobs.get() + self.asking_runs(&self.pool()?))
+    fn places(&self) -> usize {
+        self.settings.jobs.get() + self.asking_runs(&self.known_pool())
     }
 
     /// True while a run whose command is over may still write its outcome, or say that it has.
     fn may_still_set(&self, number: usize, run: &Occupant) -> Result<bool, RunnerError> {
-        match self.pool()?.lock(number) {
+        match self.known_pool().lock(number) {
             Ok(Locked::Taken(slot)) => {
                 let same = slot.record().run.as_ref().is_some_and(|now| now.run_id == run.run_id);
                 if !same || !is_inhabited(&slot)? {
@@ -216,7 +216,7 @@ impl Runner<'_> {
 
     /// Returns the runs whose commands are over and that keep their slots, with the numbers of these.
     fn keepers(&self) -> Result<Vec<(usize, Occupant)>, RunnerError> {
-        let pool = self.pool()?;
+        let pool = self.known_pool();
         let runs = pool.known().into_iter().filter_map(|number| Some((number, pool.peek(number).run?)));
         Ok(runs.filter(|(_, run)| run.lingering).collect())
     }
@@ -227,7 +227,8 @@ impl Runner<'_> {
         if !self.repo.aynig_dir().join("slots").is_dir() {
             return Ok(size);
         }
-        let mut pool = Pool::new(self.repo, self.settings.worktree_dir.clone(), size)?;
+        let mut pool = self.known_pool();
+        pool.resize(size);
         pool.resize(size + self.asking_runs(&pool));
         let (mut free, mut denied, numbers) = (0, Vec::new(), pool.numbers());
         for number in &numbers {

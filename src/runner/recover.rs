@@ -171,7 +171,7 @@ impl Runner<'_> {
         lease: &Tip,
         report: &mut Report,
     ) -> Result<(Option<RefName>, Option<PathBuf>), RunnerError> {
-        let (pool, mut unseen) = (self.pool()?, None);
+        let (pool, mut unseen) = (self.known_pool(), None);
         for number in pool.known() {
             if pool.peek(number).run.is_none_or(|run| run.run_id != run_id) {
                 continue;

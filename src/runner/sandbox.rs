@@ -150,7 +150,7 @@ impl Runner<'_> {
         if self.settings.sandbox == Sandbox::Off {
             return Ok(None);
         }
-        let pool = self.pool()?;
+        let pool = self.known_pool();
         let slots = pool.known().into_iter().map(|number| pool.borrow(number));
         let is_own = |slot: &Slot| slot.record().run.as_ref().is_some_and(|run| run.run_id == inside.run_id);
         let Some(slot) = slots.into_iter().find(is_own) else {

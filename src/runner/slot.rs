@@ -67,7 +67,7 @@ impl Occupants {
     fn numbers_of(&self, runner: &Runner<'_>, run_id: &str) -> &[usize] {
         let read = || {
             let mut all: HashMap<String, Vec<usize>> = HashMap::new();
-            let Ok(pool) = runner.pool() else { return all };
+            let pool = runner.known_pool();
             for number in pool.known() {
                 if let Some(run) = pool.peek(number).run {
                     all.entry(run.run_id).or_default().push(number);
@@ -155,7 +155,7 @@ impl Runner<'_> {
                 false => Abandoned::ByItsCommand,
             });
         }
-        let pool = self.pool().ok()?;
+        let pool = self.known_pool();
         numbers.iter().find_map(|number| {
             // A runner that works on the run holds the slot's lock. A slot whose lock is free may be noted
             // for another run by now.

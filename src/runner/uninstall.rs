@@ -221,7 +221,7 @@ impl Runner<'_> {
         if !self.repo.aynig_dir().exists() && !self.repo.common_dir.join("worktrees").exists() {
             return Ok(Vec::new());
         }
-        let pool = self.pool()?;
+        let pool = self.known_pool();
         let all = pool.registered().into_iter().map(|number| pool.borrow(number));
         Ok(all.filter(|slot| slot.exists()).map(|slot| slot.dir().to_owned()).collect())
     }

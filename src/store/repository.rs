@@ -13,7 +13,7 @@ use crate::store::config::protected::{DOT_GIT_MAX, Site, standing_in};
 use crate::store::disk::Shared;
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::Git;
-use crate::store::refs::reading::is_absent;
+use crate::store::refs::reading::{is_absent, target_of};
 use crate::store::remote::news::News;
 use crate::store::{RefName, Store, StoreError, io_error, read_plain, write_aside};
 use crate::supervisor::interrupt::ForceStop;
@@ -286,7 +286,7 @@ impl Repository {
             Err(error) if is_absent(&error) => Vec::new(),
             read => read.map_err(io_error("read", &path))?,
         };
-        Ok(raw.strip_prefix(b"ref: ").map(|name| RefName::new(name.trim_ascii_end().to_vec())))
+        Ok(target_of(&raw))
     }
 
     /// True where the configuration has a remote of this name, which must not begin with `-`.

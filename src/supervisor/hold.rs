@@ -18,20 +18,25 @@ use std::path::Path;
 /// The file is made with mode 0600, and never opened through a symlink. [`io::ErrorKind::WouldBlock`] if
 /// another process holds it.
 pub fn take(path: &Path) -> io::Result<File> {
+    lock(path, true)
+}
+
+/// True while a process holds the lock. Makes no file.
+pub fn is_taken(path: &Path) -> io::Result<bool> {
+    match lock(path, false) {
+        Ok(file) => file.unlock().map(|()| false),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn lock(path: &Path, create: bool) -> io::Result<File> {
     let mut open = OpenOptions::new();
-    open.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    open.read(true).write(true).create(create).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
     let file = open.open(path)?;
     file.try_lock()?;
     Ok(file)
-}
-
-/// True while a process holds the lock.
-pub fn is_taken(path: &Path) -> io::Result<bool> {
-    match take(path) {
-        Ok(file) => file.unlock().map(|()| false),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
-        Err(error) => Err(error),
-    }
 }
 
 /// Returns, in the guardian, the lock that was passed as its stderr, and makes stderr `/dev/null`. Dropping

@@ -77,7 +77,7 @@ impl Runner<'_> {
         dialect: Dialect,
         notes: &mut Vec<Note>,
     ) -> Result<(ObjectId, Vec<ObjectId>, Option<usize>), ChangeError> {
-        let pool = self.pool()?;
+        let pool = self.known_pool();
         for number in pool.known() {
             let mut slot = pool.borrow(number);
             let Some(occupant) = slot.record().run.clone().filter(|r| r.run_id == inside.run_id) else {

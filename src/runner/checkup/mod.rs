@@ -189,8 +189,8 @@ impl Runner<'_> {
             command_copy::folder(self.repo),
             common.join("worktrees"),
         ];
-        let pool = self.pool().ok();
-        let slots = pool.iter().flat_map(|pool| pool.registered().into_iter().map(|n| pool.admin(n)));
+        let pool = self.known_pool();
+        let slots = pool.registered().into_iter().map(|n| pool.admin(n));
         let places: Vec<PathBuf> = places.into_iter().chain(slots).collect();
         let mut found = Vec::new();
         for (place, _) in places.iter().filter_map(|place| writable(place).err()) {

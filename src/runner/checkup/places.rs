@@ -41,7 +41,7 @@ impl Runner<'_> {
         if !self.repo.aynig_dir().join("slots").exists() {
             return Ok(());
         }
-        let pool = self.pool()?;
+        let pool = self.known_pool();
         let mut kept = Vec::new();
         for number in pool.known() {
             let run = pool.peek(number).run;
@@ -54,10 +54,15 @@ impl Runner<'_> {
                     found.push(Finding::new(Fine, "worktrees", format!("{number} is in use{by}")));
                     continue;
                 }
-                Ok(Locked::Denied(error)) | Err(error) => {
+                Ok(Locked::Denied(error)) => {
                     let text = format!("{number} is not used: {}", with_causes(&error));
                     let mend = Mend::TakeOver(pool.lock_path(number));
                     found.push(Finding::new(Warning, "worktrees", text).mend(mend));
+                    continue;
+                }
+                Err(error) => {
+                    let text = format!("{number} is not used: {}", with_causes(&error));
+                    found.push(Finding::new(Error, "worktrees", text));
                     continue;
                 }
             };

@@ -37,7 +37,7 @@ impl Runner<'_> {
             }
             let waits = format!("{} waits for a worktree since {}s", name(&note.branch), age.as_secs());
             found.push(match free {
-                0 => Finding::new(Fine, "pending", format!("{waits}: {}", self.who_has_them(size)?)),
+                0 => Finding::new(Fine, "pending", format!("{waits}: {}", self.who_has_them(size))),
                 _ if age < FORGOTTEN => Finding::new(Fine, "pending", format!("{waits}: one is free now")),
                 _ => Finding::new(
                     Warning,
@@ -63,14 +63,14 @@ impl Runner<'_> {
     }
 
     /// Says which runs have the first `size` slots.
-    fn who_has_them(&self, size: usize) -> Result<String, RunnerError> {
-        let pool = self.pool()?;
+    fn who_has_them(&self, size: usize) -> String {
+        let pool = self.known_pool();
         let runs = pool.numbers().into_iter().take(size).filter_map(|number| pool.peek(number).run);
         let each = runs.map(|run| {
             let over = if run.lingering { ", whose command has ended" } else { "" };
             format!("run {} on {}{over}", escape(run.run_id.as_bytes()), name(&run.branch_name()))
         });
         let all = each.collect::<Vec<_>>().join("; ");
-        Ok(if all.is_empty() { "none is free".to_owned() } else { format!("none is free: {all}") })
+        if all.is_empty() { "none is free".to_owned() } else { format!("none is free: {all}") }
     }
 }

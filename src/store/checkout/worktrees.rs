@@ -3,6 +3,7 @@
 //! Only reads, and only plain files of bounded length. gix's list is not used, because it believes a
 //! registration, which a command may have written. Implements K28 (who has the branch), K45.
 
+use crate::store::refs::reading::target_of;
 use crate::store::repository::Repository;
 use crate::store::{RefName, StoreError, read_plain};
 use std::ffi::OsStr;
@@ -120,7 +121,7 @@ fn head(git_dir: &Path, common_dir: &Path) -> Option<RefName> {
 fn target(path: &Path) -> Option<RefName> {
     // Nothing is read through a link.
     if let Ok(raw) = read_plain(path, LINE_MAX) {
-        return Some(RefName::new(raw.strip_prefix(b"ref:")?.trim_ascii()));
+        return target_of(&raw);
     }
     let link = std::fs::read_link(path).ok()?;
     let name = link.as_os_str().as_bytes();

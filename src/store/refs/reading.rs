@@ -79,9 +79,14 @@ fn read_linked(path: &Path, hex_len: usize) -> io::Result<RefValue> {
     }
 }
 
+/// Returns what the file of a symbolic ref names, as Git reads it; `None` for the file of another ref.
+pub(crate) fn target_of(content: &[u8]) -> Option<RefName> {
+    content.strip_prefix(b"ref:").map(|target| RefName::new(target.trim_ascii()))
+}
+
 fn parse_loose(content: &[u8], hex_len: usize) -> RefValue {
-    if let Some(target) = content.strip_prefix(b"ref:") {
-        return RefValue::Symbolic(RefName::new(target.trim_ascii()));
+    if let Some(target) = target_of(content) {
+        return RefValue::Symbolic(target);
     }
     let followed_well = content.get(hex_len).is_none_or(u8::is_ascii_whitespace);
     match content.get(..hex_len).map(ObjectId::from_hex) {

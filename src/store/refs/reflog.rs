@@ -146,5 +146,5 @@ fn worktree_folders(common_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
 
 fn head_is(folder: &Path, name: &RefName) -> bool {
     let Ok(content) = crate::store::read_plain(&folder.join("HEAD"), 64 << 10) else { return false };
-    content.strip_prefix(b"ref:").is_some_and(|target| target.trim_ascii() == name.as_bytes())
+    super::reading::target_of(&content).is_some_and(|target| target == *name)
 }

@@ -223,12 +223,16 @@ fn open_lock(path: &Path) -> Result<File, StoreError> {
 }
 
 impl<'r> Pool<'r> {
-    /// Returns the pool of at most `size` slots whose worktrees are below `root`.
-    pub(crate) fn new(repo: &'r Repository, root: PathBuf, size: usize) -> Result<Self, StoreError> {
-        let notes = repo.aynig_dir().join("slots");
-        repo.make(&notes)?;
-        repo.share_folders();
-        Ok(Self { repo, root, notes, size: size.max(1) })
+    /// Returns the pool of at most `size` slots whose worktrees are below `root`. Makes nothing.
+    pub(crate) fn new(repo: &'r Repository, root: PathBuf, size: usize) -> Self {
+        Self { repo, root, notes: repo.aynig_dir().join("slots"), size: size.max(1) }
+    }
+
+    /// Makes the folder of the slots' locks and records, without which no slot can be locked.
+    pub(crate) fn make(&self) -> Result<(), StoreError> {
+        self.repo.make(&self.notes)?;
+        self.repo.share_folders();
+        Ok(())
     }
 
     /// Changes the number of slots to `size`; true where that is more than before.

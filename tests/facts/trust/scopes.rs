@@ -44,6 +44,11 @@ fn the_hint_works_wherever_it_is_printed() {
     let mut world = World::any();
     let dir = asked(&world);
     world.vars.remove(std::ffi::OsStr::new("HOME"));
+    // A folder below a home that is not known is none in the repository.
+    world.vars.insert("GIT_CONFIG_PARAMETERS".into(), "'aynig.worktreeDir'='~/slots'".into());
+    let said = world.aynig(&dir, &["doctor"]);
+    assert!(said.out.contains("bad value '~/slots' for 'aynig.worktreeDir'"), "{}{}", said.out, said.err);
+    world.vars.remove(std::ffi::OsStr::new("GIT_CONFIG_PARAMETERS"));
     let said = world.aynig(&dir, &["tick"]).expect(2);
     let said = paste(&world, &world.root(), &hint(&said)).expect(0);
     assert!(said.out.contains("build -> review"), "{}", said.out);

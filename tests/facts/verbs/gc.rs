@@ -26,6 +26,21 @@ fn of_kind<'a>(removed: &'a [(String, String)], kind: &str) -> Vec<&'a str> {
     removed.iter().filter(|(k, _)| k == kind).map(|(_, name)| name.as_str()).collect()
 }
 
+/// K44: a look makes nothing, and yet tells of a slot whose notes are gone.
+#[test]
+fn a_dry_run_makes_nothing() {
+    let rig = Rig::new();
+    assert_eq!(rig.gc(&["-n"]), []);
+    assert!(!rig.own("slots").exists());
+    rig.set("work", "ok");
+    rig.aynig(&["tick", "work"]).expect(0);
+    std::fs::remove_dir_all(rig.own("slots")).unwrap();
+    assert_eq!(of_kind(&rig.gc(&["-n"]), "slot").len(), 1);
+    assert!(!rig.own("slots").exists());
+    assert_eq!(of_kind(&rig.gc(&[]), "slot").len(), 1);
+    assert_eq!(rig.worktrees(), 1);
+}
+
 #[test]
 fn an_idle_slot_goes_and_the_next_tick_makes_another() {
     let rig = Rig::new();

@@ -144,6 +144,12 @@ fn what_a_tick_can_make_nothing_of_names_the_command_that_mends_it() {
     rig.set("one", "ok");
     let said = rig.aynig(&["set-state", "ok", "-b", "one/two"]).expect(128);
     assert_eq!(hints(&said), ["another name, or first: git branch -m one <new name>"]);
+    // As Git reads it, a HEAD needs no blank.
+    let head = rig.git_dir().join("HEAD");
+    let before = std::fs::read(&head).unwrap();
+    std::fs::write(&head, "ref:refs/heads/one\n").unwrap();
+    rig.aynig(&["events"]).expect(0);
+    std::fs::write(&head, before).unwrap();
     rig.git(&["checkout", "-q", "--detach"]);
     for (verb, naming) in [("events", "events"), ("logs", "logs"), ("set-working", "set-working -b")] {
         let hint = format!("git aynig {naming} <branch>");
