@@ -3,7 +3,7 @@
 use super::conflict::{Conflict, Summary};
 use super::journal::RUN_HISTORY;
 use super::json::{self, Object};
-use super::observe::Changes;
+use super::observe::{Changes, Sight};
 use super::outcome::TurnResult;
 use super::records::Decision;
 use super::root::Root;
@@ -206,7 +206,7 @@ pub(super) fn has_run(root: &Root, over: &State) -> Result<bool, GovernedError> 
 
 fn observed(facts: &Facts<'_>) -> Observed {
     let count = facts.changes.files.len();
-    let summary = facts.changes.available.then(|| format!("{count} files changed"));
+    let summary = (facts.changes.sight == Sight::Clear).then(|| format!("{count} files changed"));
     Observed {
         derived_by: "orchestrator",
         baseline_ref: facts.turn.baseline_head().map(|head| format!("git:{head}")),

@@ -130,6 +130,10 @@ impl Change {
     /// lock.
     pub(crate) fn commit(mut self, root: &Root) -> Result<Option<State>, GovernedError> {
         self.ends(root)?;
+        if self.after.as_ref().is_some_and(|after| !state::fits(after)) {
+            let errors = vec![format!("it must have at most {} bytes", state::STATE_MAX)];
+            return Err(GovernedError::InvalidState { path: root.join(state::STATE), errors });
+        }
         let is_one_file = self.first.is_empty()
             && self.then.is_empty()
             && self.moves.is_empty()

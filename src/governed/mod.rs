@@ -131,18 +131,18 @@ pub use ops::init::{Initialized, Reactivated, Reactivation, init_run, reactivate
 pub(crate) use ops::out_of_time;
 pub use ops::reject::{Rejected, Rejection, reject_turn};
 pub use outcome::{Stage, Validation};
-pub(crate) use own::{Own, own_paths};
+pub(crate) use own::{Own, brings_work, forget_work, own_paths};
 pub use records::{Decision, HistoryEntry, PendingCompletion, PendingTransition};
 pub use root::Root;
 pub use staging::stage_turn_result;
 pub(crate) use staging::{
-    Left, left, make_staging, read_prompt, set_aside_result, stage_again, stage_result, too_long,
+    Left, RESULT_MAX, left, make_staging, read_prompt, set_aside_result, stage_again, stage_result, too_long,
 };
 pub use state::{
     RunStatus, State, Turn, TurnStatus, get_active_turn, get_active_turn_count, get_active_turns,
     get_turn_staging_result_path, load_state,
 };
-pub(crate) use state::{dispatch_folder, state_of};
+pub(crate) use state::{STATE_MAX, dispatch_folder, state_of};
 
 pub(crate) use error::io;
 

@@ -24,9 +24,9 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Beginnings of the paths that are the orchestrator's.
+/// Folders and files that are the orchestrator's.
 const OPERATIONAL: [&str; 11] = [
-    ".agentxchain/dispatch",
+    ".agentxchain/dispatch/",
     ".agentxchain/staging/",
     ".agentxchain/locks/",
     ".agentxchain/transactions/",
@@ -60,20 +60,25 @@ pub(super) enum WorkspaceSnapshot {
 fn is_operational(path: &str) -> bool {
     // State, history, ledgers, audits: files directly in the folder.
     let is_own_file = path.strip_prefix(".agentxchain/").is_some_and(|name| !name.contains('/'));
-    is_own_file || OPERATIONAL.iter().any(|own| path.starts_with(own))
+    let is = |own: &&str| if own.ends_with('/') { path.starts_with(own) } else { path == *own };
+    is_own_file || OPERATIONAL.iter().any(is)
 }
 
 fn failed(source: crate::store::StoreError) -> GovernedError {
     GovernedError::Workspace { source: Box::new(source) }
 }
 
-/// Finds the working tree that the root lies in; `None` where Git sees none.
+/// Finds the working tree that the root lies in: the one that is known, else what Git sees; `None` where it sees none.
 fn workspace(root: &Root) -> Result<Option<Workspace>, GovernedError> {
     let git = root.environment().map(|all| Git::find(all.iter().cloned())).transpose().map_err(failed)?;
     // Git may need a copy of the index; the process id in its name keeps it apart from other processes'
     // copies.
     let aside = format!(".agentxchain/locks/index-{}.aside", std::process::id());
-    Workspace::find(root.folder(), git, Path::new(&aside)).map_err(|error| {
+    let found = match root.tree() {
+        Some(tree) => Workspace::known(tree, root.folder(), git, Path::new(&aside)).map(Some),
+        None => Workspace::find(root.folder(), git, Path::new(&aside)),
+    };
+    found.map_err(|error| {
         failed(match error {
             OpenError::Store(error) => error,
             OpenError::NotFound { .. } | OpenError::Refused { .. } => {
@@ -233,11 +238,23 @@ pub(super) fn unclean(snapshot: &WorkspaceSnapshot) -> Vec<String> {
     }
 }
 
+/// Whether a workspace can be compared with a turn's baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Sight {
+    /// The baseline knows no commit, so that there is nothing to compare with.
+    #[default]
+    NoBaseline,
+    /// The baseline knows a commit, and the workspace is in no repository any more, or in one that does not have it.
+    Lost,
+    /// It was compared.
+    Clear,
+}
+
 /// What changed since a turn's baseline.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Changes {
-    /// False where there is nothing to compare with.
-    pub available: bool,
+    /// What can be said of the workspace.
+    pub sight: Sight,
     pub files: Vec<String>,
     pub markers: Object,
     untracked: Vec<String>,
@@ -271,19 +288,16 @@ pub(super) fn changes(
     baseline: Option<&Value>,
 ) -> Result<Changes, GovernedError> {
     let baseline = baseline.and_then(Value::as_object);
-    let (WorkspaceSnapshot::Git { head, dirty, untracked }, Some(baseline)) = (snapshot, baseline) else {
+    let Some(baseline) = baseline.filter(|all| json::text(all, "kind") == Some("git_worktree")) else {
         return Ok(Changes::default());
     };
-    if json::text(baseline, "kind") != Some("git_worktree") {
-        return Ok(Changes::default());
-    }
+    let lost = || Ok(Changes { sight: Sight::Lost, ..Changes::default() });
+    let WorkspaceSnapshot::Git { head, dirty, untracked } = snapshot else { return lost() };
     let mut files = dirty.clone();
-    let before = json::filled(baseline, "head_ref");
-    if let (Some(before), Some(now)) = (before, head)
-        && before != now
-        && before.bytes().all(|byte| byte.is_ascii_hexdigit())
-        && let Some(changed) = changed_since(root, before)?
-    {
+    let before =
+        json::filled(baseline, "head_ref").filter(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    if let Some(before) = before.filter(|before| head.as_deref() != Some(before)) {
+        let Some(changed) = changed_since(root, before)? else { return lost() };
         // Compared with the baseline's commit: what was committed and undone again is no change.
         files = changed;
         files.extend(untracked.iter().cloned());
@@ -293,7 +307,7 @@ pub(super) fn changes(
     files.sort();
     files.dedup();
     let markers = markers(root, &files);
-    Ok(Changes { available: true, files, markers, untracked: untracked.clone() })
+    Ok(Changes { sight: Sight::Clear, files, markers, untracked: untracked.clone() })
 }
 
 /// Returns the files below the root that differ from a commit; `None` where the commit is gone (pruned,

@@ -47,6 +47,20 @@ pub(crate) fn own_paths(root: &Root, state: &State) -> Result<Vec<String>, Gover
     Ok(paths)
 }
 
+/// True where a commit has brought what belongs to a process at work, given the names in its run's own folder.
+pub(crate) fn brings_work<'n>(names: impl IntoIterator<Item = &'n [u8]>) -> bool {
+    names.into_iter().any(|name| AT_WORK.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(name)))
+}
+
+/// Removes what belongs to a process at work from a folder in which none is: a commit has brought it, and what it says
+/// was never begun here.
+///
+/// # Errors
+/// A file operation that fails.
+pub(crate) fn forget_work(root: &Root) -> Result<(), GovernedError> {
+    AT_WORK.iter().try_for_each(|name| disk::remove_tree(root, &root.join(FOLDER).join(name)))
+}
+
 /// A run's own files as they were before a worker began, to be put back.
 #[derive(Debug)]
 pub(crate) struct Own {

@@ -53,8 +53,8 @@ pub(super) struct Broken {
 }
 
 /// Checks the `policies` part of a configuration, and adds its problems to `found`.
-pub(super) fn check(policies: Option<&Value>, found: &mut Vec<Problem>) {
-    let policies = match policies {
+pub(super) fn check(config: &Object, found: &mut Vec<Problem>) {
+    let policies = match config.get("policies") {
         None | Some(Value::Null) => return,
         Some(Value::Array(policies)) => policies,
         Some(_) => return found.push(Problem::invalid("policies", "be a list")),
@@ -77,17 +77,44 @@ pub(super) fn check(policies: Option<&Value>, found: &mut Vec<Problem>) {
         }
         let none = Object::new();
         let params = json::object(policy, "params").unwrap_or(&none);
-        let is_limit = |key: &str| params.get(key).and_then(Value::as_f64).is_some_and(|limit| limit > 0.0);
+        let limit = |key: &str| params.get(key).and_then(Value::as_f64).unwrap_or(0.0);
+        let allowed = json::texts(params, "allowed");
         match json::text(policy, "rule").unwrap_or_default() {
-            "max_turns_per_phase" | "max_total_turns" | "max_consecutive_same_role" if !is_limit("limit") => {
-                wrong("params.limit", "be a number above 0");
+            "max_turns_per_phase" | "max_total_turns" | "max_consecutive_same_role"
+                if limit("limit") < 1.0 =>
+            {
+                wrong("params.limit", "be a number of at least 1");
             }
-            "max_cost_per_turn" if !is_limit("limit_usd") => wrong("params.limit_usd", "be a number above 0"),
-            "require_status" if json::texts(params, "allowed").is_empty() => {
-                wrong("params.allowed", "be a list of statuses");
+            "max_cost_per_turn" if limit("limit_usd") <= 0.0 => {
+                wrong("params.limit_usd", "be a number above 0");
+            }
+            "require_status" if allowed.is_empty() || allowed.iter().any(|one| !STATUSES.contains(one)) => {
+                wrong("params.allowed", &format!("be a list of {}", STATUSES.join(", ")));
             }
             rule if !RULES.contains(&rule) => wrong("rule", &format!("be one of {}", RULES.join(", "))),
             _ => {}
+        }
+        match policy.get("scope") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(scope)) => {
+                for (key, declared) in [("phases", "routing"), ("roles", "roles")] {
+                    let known = json::object(config, declared);
+                    let is_known = |name: &Value| {
+                        let has = |all: &Object| name.as_str().is_some_and(|name| all.contains_key(name));
+                        known.is_none_or(has)
+                    };
+                    let names = scope.get(key).filter(|names| !names.is_null());
+                    if names
+                        .is_some_and(|names| !names.as_array().is_some_and(|all| all.iter().all(is_known)))
+                    {
+                        wrong(
+                            &format!("scope.{key}"),
+                            &format!("be a list of names that {declared} declares"),
+                        );
+                    }
+                }
+            }
+            Some(_) => wrong("scope", "be an object"),
         }
     }
 }

@@ -46,7 +46,8 @@ pub(super) fn prompt(
              `artifact.type` is `workspace` then. Where you changed none, it is `review`.\n"
         }
         Authority::Proposed => {
-            "You propose changes, and change nothing yourself. `artifact.type` is `patch`, or `commit` or `review`.\n"
+            "You propose changes, and change nothing yourself: write below `.agentxchain/proposed/` or `.planning/` only. \
+             `artifact.type` is `patch`, or `commit` or `review`.\n"
         }
         Authority::ReviewOnly => {
             "You review. Write below `.planning/` or `.agentxchain/reviews/` only, and list those files in \
@@ -57,7 +58,7 @@ pub(super) fn prompt(
         "Never change the run's own files: what is below `.agentxchain/` (but for `reviews/`, `reports/`, `proposed/` \
          and your result), and `TALK.md`.\n\n",
     );
-    gate(&mut text, config, phase);
+    gate(&mut text, state, config, phase);
     policies(&mut text, config, turn, phase);
     rejection(&mut text, turn);
     changed(&mut text, root, turn)?;
@@ -222,7 +223,7 @@ fn changed(text: &mut String, root: &Root, turn: &Turn) -> Result<(), GovernedEr
     Ok(())
 }
 
-fn gate(text: &mut String, config: &Config, phase: &str) {
+fn gate(text: &mut String, state: &State, config: &Config, phase: &str) {
     let Some(id) = config.exit_gate(phase) else { return };
     let _ = writeln!(text, "## The gate of this phase, `{id}`\n");
     let Some(gate) = config.gate(id) else { return text.push_str("It is open.\n\n") };
@@ -234,6 +235,15 @@ fn gate(text: &mut String, config: &Config, phase: &str) {
     }
     if gate.requires_human_approval {
         text.push_str("- requires a person's approval\n");
+    }
+    let kit = config.model().workflow_kit.phases.get(phase).and_then(Option::as_ref);
+    for artifact in kit.iter().flat_map(|kit| &kit.artifacts).filter(|one| one.required != Some(false)) {
+        if let Some(path) = artifact.path.as_ref().filter(|path| !gate.requires_files.contains(path)) {
+            let _ = writeln!(text, "- requires `{path}`");
+        }
+    }
+    for why in state.gate_failure() {
+        let _ = writeln!(text, "- it was asked, and failed: {why}");
     }
     text.push('\n');
 }

@@ -7,7 +7,7 @@
 //! journal of the original tool, which has neither offsets nor the state before, is redone the same way.
 //! Implements G1.
 
-use super::journal::{HISTORY, LEDGER};
+use super::journal::{HISTORY, LEDGER, TALK};
 use super::json::{self, Object};
 use super::records::HistoryEntry;
 use super::root::Root;
@@ -151,10 +151,17 @@ impl Journal {
     }
 }
 
-/// Returns the place of a path in a journal; one that leaves the root makes the journal unreadable.
+/// Returns the place of a path in a journal, which is one of the run's own files. Any other path makes the journal
+/// unreadable: a branch may bring a journal along, and what it names must not be a file of the project, let alone
+/// Git's.
 fn local(root: &Root, path: &str, journal: &Path) -> Result<PathBuf, GovernedError> {
-    let is_local = Path::new(path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
-    if !is_local || path.is_empty() {
+    use std::path::Component;
+    let is_plain = |part: Component<'_>| match part {
+        Component::Normal(name) => !name.eq_ignore_ascii_case(".git"),
+        _ => false,
+    };
+    let is_own = path == TALK || path.strip_prefix(".agentxchain/").is_some_and(|rest| !rest.is_empty());
+    if !is_own || !Path::new(path).components().all(is_plain) {
         return Err(GovernedError::UnreadableJournal { path: journal.to_owned(), source: None });
     }
     Ok(root.join(path))
@@ -347,6 +354,14 @@ mod tests {
             json!({ "kind": "x", "appends": [], "writes": [{ "file": "link/profile", "text": "owned" }] }),
             json!({ "kind": "x", "appends": [], "moves": [{ "from": "victim.txt", "to": "link/profile" }] }),
             json!({ "kind": "x", "appends": [], "removals": ["link/profile"] }),
+            json!({ "kind": "x", "appends": [], "removals": ["victim.txt"] }),
+            json!({ "kind": "x", "appends": append("victim.txt") }),
+            json!({ "kind": "x", "appends": [], "writes": [{ "file": ".git/config", "text": "owned" }] }),
+            json!({ "kind": "x", "appends": [], "moves": [{ "from": ".agentxchain/x", "to": ".git" }] }),
+            json!({ "kind": "x", "appends": [], "moves": [{ "from": "victim.txt", "to": ".agentxchain/x" }] }),
+            json!({ "kind": "x", "appends": [], "writes": [{ "file": ".agentxchain/.Git/config", "text": "" }] }),
+            json!({ "kind": "x", "appends": [], "removals": [".agentxchain"] }),
+            json!({ "kind": "x", "appends": [], "removals": [".agentxchain/../victim.txt"] }),
         ] {
             put(&root, ".agentxchain/transactions/lifecycle/txn_1.json", &wicked.to_string());
             assert!(acquire_lock(&root).is_err(), "{wicked}");

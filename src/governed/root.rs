@@ -6,6 +6,7 @@
 //! wait of five seconds, everything synced. Cloning a root is cheap. Implements G1, G2.
 
 use super::time;
+use crate::store::workspace::KnownTree;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub struct Root {
     clock: Clock,
     ids: Ids,
     environment: Option<Arc<Vec<(OsString, OsString)>>>,
+    tree: Option<Arc<KnownTree>>,
     lock_wait: Duration,
     sync: bool,
 }
@@ -40,6 +42,7 @@ impl Root {
             clock: Arc::new(SystemTime::now),
             ids: Arc::new(random),
             environment: None,
+            tree: None,
             lock_wait: Duration::from_secs(5),
             sync: true,
         }
@@ -68,6 +71,13 @@ impl Root {
     /// `env` of the hook or webhook alone.
     pub fn with_environment(mut self, all: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         self.environment = Some(Arc::new(all.into_iter().collect()));
+        self
+    }
+
+    /// Names the working tree that the folder lies in. Without it the `.git` there is asked, which whoever writes into
+    /// the folder may have replaced.
+    pub(crate) fn with_tree(mut self, tree: Option<KnownTree>) -> Self {
+        self.tree = tree.map(Arc::new);
         self
     }
 
@@ -105,6 +115,11 @@ impl Root {
     /// Returns a new id: the prefix, `_`, 16 hex digits.
     pub(crate) fn id(&self, prefix: &str) -> String {
         (self.ids)().iter().fold(format!("{prefix}_"), |id, byte| format!("{id}{byte:02x}"))
+    }
+
+    /// Returns the working tree that [`Root::with_tree`] was given, if any.
+    pub(super) fn tree(&self) -> Option<&KnownTree> {
+        self.tree.as_deref()
     }
 
     pub(super) fn lock_wait(&self) -> Duration {

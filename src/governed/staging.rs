@@ -13,7 +13,7 @@ pub(super) const FLAT: &str = ".agentxchain/staging/turn-result.json";
 /// The folder for results that were not accepted.
 pub(super) const REJECTED: &str = ".agentxchain/dispatch/rejected";
 /// The most bytes of a result, as of a declaration.
-pub(super) const RESULT_MAX: u64 = 16 << 20;
+pub(crate) const RESULT_MAX: u64 = 16 << 20;
 
 /// What a worker left in the place of its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

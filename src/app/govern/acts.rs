@@ -3,9 +3,9 @@
 use super::next::role_after;
 use super::{Done, Facts, hooks};
 use crate::governed::{
-    self, AcceptOptions, Accepted, Block, BundleOptions, Config, Escalation, GovernedError, HookPhase,
-    Reactivation, Rejected, Rejection, Resolution, Root, get_active_turn, get_turn_staging_result_path,
-    load_state, observe, stage_again, stage_result, write_dispatch_bundle,
+    self, AcceptOptions, Accepted, Block, BundleOptions, Config, Escalation, GateAction, GovernedError,
+    HookPhase, Reactivation, Rejected, Rejection, Resolution, Root, get_active_turn,
+    get_turn_staging_result_path, load_state, observe, stage_again, stage_result, write_dispatch_bundle,
 };
 use crate::protocol::declaration::is_inside;
 
@@ -63,9 +63,15 @@ pub(crate) fn accept(
 /// Describes a turn that was accepted. What the turn declares as changed is committed even where ignore rules
 /// hide it: a gate that saw the file, and a commit without it, would be a promise that does not hold.
 pub(super) fn accepted_as(root: &Root, accepted: Accepted) -> Acted {
-    let Accepted { accepted, state, validation, .. } = accepted;
+    let Accepted { accepted, state, validation, gate_result, completion_result, .. } = accepted;
     let mut done = Done::new(state, format!("{}: turn {} accepted", accepted.role(), accepted.turn_id()));
     done.warnings = validation.warnings;
+    for gate in [gate_result, completion_result].into_iter().flatten() {
+        if gate.action == GateAction::GateFailed {
+            let id = gate.gate_id.unwrap_or_default();
+            done.warnings.extend(gate.reasons.iter().map(|why| format!("gate '{id}' failed: {why}")));
+        }
+    }
     let warnings: Vec<String> = done.warnings.iter().map(|warning| warned(warning)).collect();
     let said = [accepted.summary().to_owned(), warnings.join("\n")];
     done.body = said.into_iter().filter(|said| !said.is_empty()).collect::<Vec<_>>().join("\n\n");
@@ -136,6 +142,9 @@ pub(crate) fn approve_completion(root: &Root, config: &Config) -> Acted {
 
 /// Stops the run until a person unblocks it.
 pub(crate) fn block(root: &Root, config: &Config, reason: &str) -> Acted {
+    if reason.trim().is_empty() {
+        return Err(GovernedError::Blank { verb: "block run", what: "the reason" });
+    }
     let on = format!("human:{reason}");
     let details =
         Block { blocked_on: &on, category: "needs_human", config: Some(config), ..Block::default() };

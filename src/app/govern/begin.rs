@@ -14,7 +14,6 @@ use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, Silent, Tip};
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
-use std::path::Path;
 
 /// The script that is the command of a role.
 const COMMAND: &str = "#!/bin/sh
@@ -145,7 +144,7 @@ impl Branch {
 
 /// Returns the roles that no command on the trusted ref answers.
 fn unanswered(runner: &Runner<'_>, from: &RefName) -> Result<Vec<String>, GovernError> {
-    let config = place::project(runner, from, Path::new("."))?.config;
+    let config = place::project(runner, from, &Root::new("."))?.config;
     let id = runner.store.known_tip(from)?.map(|id| runner.repo.peeled(from, id)).transpose()?;
     let id = id.ok_or_else(|| GovernError::NoTrusted(from.clone()))?;
     let tip: Tip = runner.store.read_commit(id)?.into();

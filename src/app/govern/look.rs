@@ -94,7 +94,7 @@ impl Branch {
         let runner = session.reader(&settings, &interrupt)?;
         let branch = self.of(session)?;
         let tip = runner.fresh_tip(&branch)?.ok_or_else(|| GovernError::NoBranch(branch.clone()))?;
-        let [config, state] = files(&runner, tip.commit.tree)?;
+        let [config, state] = files(&runner, &branch, tip.commit.tree)?;
         let config = config.ok_or_else(|| GovernError::NoProject(branch.clone()))?;
         let root = Root::new("");
         let config = context_of(&root, &config, Path::new(&named(&branch, super::place::PROJECT)))?.config;

@@ -10,16 +10,20 @@ use super::{Act, Done, GovernError};
 use crate::app::config::Flags;
 use crate::app::session::Session;
 use crate::app::{AppError, Unheard, background, mend};
-use crate::governed::{Config, Context, GovernedError, Root, State, context_here, context_of, load_context};
+use crate::governed::{
+    Config, Context, GovernedError, Root, STATE_MAX, State, brings_work, context_here, context_of,
+    forget_work, load_context,
+};
 use crate::protocol::id::ObjectId;
 use crate::runner::change::{Ground, Written};
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError, Silent};
+use crate::store::RefName;
 use crate::store::repository::Repository;
-use crate::store::{RefName, StoreError};
+use crate::store::workspace::KnownTree;
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The file that makes a folder a governed project.
@@ -113,7 +117,10 @@ impl Branch {
         let branch = self.of(&session)?;
         let mut kept = None;
         let written = runner.edit(&branch, may_create, |dir, ground| {
-            let Context { root, config, warnings, .. } = project(&runner, &branch, dir)?;
+            // The slot is new, so that no process is at work in it.
+            let root = Root::new(dir);
+            forget_work(&root)?;
+            let Context { config, warnings, .. } = project(&runner, &branch, &root)?;
             let done = match act(&root, &config, ground) {
                 // The file would be in a slot, whose path tells a user nothing.
                 Err(GovernError::Governed(GovernedError::NoState { .. })) => {
@@ -138,7 +145,7 @@ impl Branch {
 /// Makes sure that a reader of the commit finds what was written.
 fn read_back(runner: &Runner<'_>, written: &Written, done: &Done) -> Result<(), GovernError> {
     let tree = runner.store.read_commit(written.commit)?.tree;
-    let [_, state] = files(runner, tree)?;
+    let [_, state] = files(runner, &written.branch, tree)?;
     let found = state.and_then(|bytes| serde_json::from_slice(&bytes).ok()).and_then(State::from_value);
     if found.as_ref() == Some(&done.state) {
         return Ok(());
@@ -146,12 +153,13 @@ fn read_back(runner: &Runner<'_>, written: &Written, done: &Done) -> Result<(), 
     Err(GovernError::NotWritten(written.branch.clone()))
 }
 
-/// Most bytes of either file: what JSON says in two bytes can take thirty in memory, and any pusher of the
-/// branch writes it.
-const FILE_MAX: u64 = 4 << 20;
-
-/// Reads the two files in a tree that say where a run is: the configuration and the state.
-pub(super) fn files(runner: &Runner<'_>, tree: ObjectId) -> Result<[Option<Vec<u8>>; 2], RunnerError> {
+/// Reads the two files in a tree that say where a run is: the configuration and the state. Errors name them as those of
+/// this branch.
+pub(super) fn files(
+    runner: &Runner<'_>,
+    branch: &RefName,
+    tree: ObjectId,
+) -> Result<[Option<Vec<u8>>; 2], GovernError> {
     let store = &runner.store;
     let entry = |tree: ObjectId, name: &str| -> Result<Option<ObjectId>, RunnerError> {
         let entry = store.read_tree(tree)?.into_iter().find(|entry| entry.name == name.as_bytes());
@@ -161,30 +169,63 @@ pub(super) fn files(runner: &Runner<'_>, tree: ObjectId) -> Result<[Option<Vec<u
         Some(folder) => entry(folder, "state.json")?,
         None => None,
     };
-    let read = |id: Option<ObjectId>, name: &str| {
-        let read = |id| match store.blob_size(id)? > FILE_MAX {
-            true => Err(StoreError::Object { id, cause: format!("{name} is larger than {FILE_MAX} bytes") }),
-            false => store.read_blob(id),
-        };
-        id.map(read).transpose()
+    let too_large = |name: &str| {
+        (PathBuf::from(named(branch, name)), vec![format!("it must have at most {STATE_MAX} bytes")])
     };
-    Ok([read(entry(tree, PROJECT)?, PROJECT)?, read(state, ".agentxchain/state.json")?])
+    let config = match entry(tree, PROJECT)? {
+        Some(id) if store.blob_size(id)? > STATE_MAX => {
+            let (path, errors) = too_large(PROJECT);
+            return Err(GovernedError::InvalidConfig { path, errors }.into());
+        }
+        id => id.map(|id| store.read_blob(id)).transpose()?,
+    };
+    let state = match state {
+        Some(id) if store.blob_size(id)? > STATE_MAX => {
+            let (path, errors) = too_large(".agentxchain/state.json");
+            return Err(GovernedError::InvalidState { path, errors }.into());
+        }
+        id => id.map(|id| store.read_blob(id)).transpose()?,
+    };
+    Ok([config, state])
 }
 
 /// Opens the project in a checkout of a branch, with the configuration that may be acted on.
 ///
 /// # Errors
 /// The trusted ref has no configuration, or an unusable one.
-pub(crate) fn project(runner: &Runner<'_>, branch: &RefName, dir: &Path) -> Result<Context, GovernError> {
-    let root = Root::new(dir);
+pub(crate) fn project(runner: &Runner<'_>, branch: &RefName, root: &Root) -> Result<Context, GovernError> {
     let from = match &runner.settings.commands_from {
         CommandsFrom::Ref(from) => from,
         // The branch's own configuration, and not one that a folder above may have.
-        CommandsFrom::Branch | CommandsFrom::Nowhere => return Ok(context_here(&root)?),
+        CommandsFrom::Branch | CommandsFrom::Nowhere => return Ok(context_here(root)?),
     };
     let bytes = runner.trusted_file(branch, PROJECT)?;
     let bytes = bytes.ok_or_else(|| GovernError::NotOnTrusted(from.clone()))?;
-    Ok(context_of(&root, &bytes, Path::new(&named(from, PROJECT)))?)
+    Ok(context_of(root, &bytes, Path::new(&named(from, PROJECT)))?)
+}
+
+/// Opens the project in the slot of the run that this process is inside of.
+///
+/// # Errors
+/// The trusted ref has no configuration, or an unusable one; a file operation that fails.
+pub(crate) fn project_inside(
+    session: &Session,
+    runner: &Runner<'_>,
+    branch: &RefName,
+    dir: &Path,
+) -> Result<Context, GovernError> {
+    let root = Root::new(dir).with_tree(KnownTree::of(&session.repo, dir));
+    let lease =
+        std::env::var("AYNIG_LEASE_COMMIT").ok().and_then(|id| ObjectId::from_hex(id.as_bytes()).ok());
+    if let Some(lease) = lease {
+        let entries = runner.store.read_tree(runner.store.read_commit(lease)?.tree)?;
+        let own = entries.into_iter().find(|entry| entry.name == b".agentxchain");
+        let own = own.and_then(|own| runner.store.read_tree(own.id).ok()).unwrap_or_default();
+        if brings_work(own.iter().map(|entry| &*entry.name)) {
+            forget_work(&root)?;
+        }
+    }
+    project(runner, branch, &root)
 }
 
 /// Returns how messages call a file on a ref.

@@ -5,7 +5,7 @@ use super::super::session::Global;
 use super::args::{Accept, Assign, Block, Escalate, Look, Reject, Unblock};
 use super::place::change;
 use crate::app::govern::acts;
-use crate::governed::Resolution;
+use crate::governed::{RESULT_MAX, Resolution};
 use std::io::Read;
 
 /// Runs `git aynig govern assign`.
@@ -22,12 +22,13 @@ pub(crate) fn accept(global: &Global, args: &Accept) -> Result<i32, Failure> {
     })
 }
 
+/// Reads a result; of one that is larger than any that is taken, a byte too many, so that it is refused as such.
 fn read(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = if path.as_os_str() == "-" {
-        std::io::stdin().read_to_end(&mut bytes).map(drop)
+        std::io::stdin().take(RESULT_MAX + 1).read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map(drop)
+        std::fs::File::open(path).and_then(|file| file.take(RESULT_MAX + 1).read_to_end(&mut bytes))
     };
     read.map_err(|e| Failure::fatal(format!("cannot read '{}': {e}", path.display())))?;
     Ok(bytes)

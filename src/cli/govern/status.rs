@@ -7,7 +7,7 @@ use super::args::{Look, Where};
 use super::place::SCHEMA;
 use crate::app::govern::look::{self, Head, Seen};
 use crate::app::govern::next::Next;
-use crate::governed::{RunStatus, State, get_active_turns};
+use crate::governed::{RunStatus, State, TurnStatus, get_active_turns};
 use crate::protocol::text::{branch_word, escape, shell_word};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -100,6 +100,7 @@ fn show(seen: &Seen, place: &Where) {
     for (gate, status) in state.gates() {
         say("gate", &format!("{gate}: {}", status.unwrap_or("unknown")));
     }
+    state.gate_failure().iter().for_each(|why| say("why", why));
     say("blocked", state.blocked_on().unwrap_or_default());
     say("detail", state.blocked_detail().unwrap_or_default());
     let place = place.flags();
@@ -114,7 +115,12 @@ pub(crate) fn hint(next: &Next, state: &State, place: &str) -> String {
             format!("a person: the run failed; git aynig govern start{place} # begins another")
         }
         Next::Turn(role) => format!("a turn of {role}"),
-        Next::Waiting(role) => format!("{role}'s worker, then: git aynig govern accept{place} -F <result>"),
+        Next::Waiting(role) => {
+            let all = get_active_turns(state);
+            let own = all.values().find(|turn| turn.role() == role).filter(|_| all.len() > 1);
+            let turn = own.map(|turn| format!(" {}", shell_word(turn.id().as_bytes()))).unwrap_or_default();
+            format!("{role}'s worker, then: git aynig govern accept{place} -F <result>{turn}")
+        }
         // A run that is blocked at a gate goes on once the gate is approved.
         Next::Gate | Next::Blocked if state.pending_phase_transition().is_some() => {
             format!("a person: git aynig govern approve-phase{place}")
@@ -124,15 +130,21 @@ pub(crate) fn hint(next: &Next, state: &State, place: &str) -> String {
         Next::Blocked if state.status() == Some(RunStatus::Active) => {
             match get_active_turns(state).values().next() {
                 Some(turn) => {
-                    format!(
-                        "a person: git aynig govern reject{place} -m <reason> {}",
-                        shell_word(turn.id().as_bytes())
-                    )
+                    let id = shell_word(turn.id().as_bytes());
+                    let merged = match turn.status() {
+                        Some(TurnStatus::Conflicted) => {
+                            format!(
+                                "merge by hand, then: git aynig govern accept{place} --human-merge {id}; or: "
+                            )
+                        }
+                        Some(_) | None => String::new(),
+                    };
+                    format!("a person: {merged}git aynig govern reject{place} -m <reason> {id}")
                 }
                 None => format!("a person: git aynig govern assign{place} <role>"),
             }
         }
-        Next::Blocked if state.pending_run_completion().is_none() => {
+        Next::Gate | Next::Blocked if state.pending_run_completion().is_none() => {
             format!("a person; then: git aynig govern unblock{place}")
         }
         Next::Gate | Next::Blocked => format!("a person: git aynig govern approve-completion{place}"),

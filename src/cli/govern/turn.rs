@@ -60,7 +60,7 @@ fn scene(global: &Global, args: &Args) -> Result<Scene, Failure> {
     let runner = session.runner(&settings, &interrupt, &Silent)?;
     let here = std::env::current_dir()
         .map_err(|e| Failure::fatal(format!("cannot read the current directory: {e}")))?;
-    let context = place::project(&runner, &inside.branch, &here)?;
+    let context = place::project_inside(&session, &runner, &inside.branch, &here)?;
     let (root, config) = (context.root, context.config);
     Ok(Scene { root, config, run_id: Some(inside.run_id), grace: settings.kill_grace })
 }

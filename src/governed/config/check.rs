@@ -71,7 +71,8 @@ pub(crate) fn problems(raw: &Value, root: Option<&Path>) -> Vec<Problem> {
     parts::rules(config.get("rules"), &mut found);
     parts::timeouts(config.get("timeouts"), &mut found);
     parts::approval_policy(config.get("approval_policy"), &mut found);
-    policy::check(config.get("policies"), &mut found);
+    policy::check(config, &mut found);
+    parts::workflow_kit(config, &mut found);
     keys::misspelt(raw, &mut found);
     if found.is_empty()
         && let Some(config) = Config::from_value(raw.clone())
@@ -200,8 +201,10 @@ fn routing(config: &Object, roles: &Object, found: &mut Vec<Problem>) {
                 "be a whole number from 1 to 4",
             ));
         }
-        if let (Some(gates), Some(gate)) = (gates, route.get("exit_gate").filter(|gate| !gate.is_null()))
-            && !gate.as_str().is_some_and(|gate| gates.contains_key(gate))
+        // A gate that is nowhere declared would be open.
+        let is_known = |gate: &str| gates.is_some_and(|gates| gates.contains_key(gate));
+        if let Some(gate) = route.get("exit_gate").filter(|gate| !gate.is_null())
+            && !gate.as_str().is_some_and(is_known)
         {
             found.push(Problem::UnknownGate { field: format!("{place}.exit_gate"), gate: shown(gate) });
         }

@@ -129,13 +129,13 @@ pub(super) fn told(raw: &Value) -> Vec<String> {
 /// The parts whose keys may be misspelt: the top level first, and whether any unknown key in them is told.
 /// Elsewhere the format's tools have keys of their own, and only one that is nearly a known key is told.
 const PARTS: [(&str, bool); 7] = [
-    ("", false),
+    ("", true),
     ("roles.*", false),
     ("runtimes.*", false),
     ("routing.*", true),
     ("gates.*", true),
     ("rules", false),
-    ("budget", false),
+    ("budget", true),
 ];
 /// Keys that are read, or written by this program into a normalized configuration, and are in no row.
 const MORE: [&str; 4] = ["protocol_mode", "compat", "roles.*.runtime_id", "roles.*.runtime_class"];
@@ -195,6 +195,7 @@ fn unknown(raw: &Value) -> Vec<Unknown<'_>> {
             let Some(beside) = value.as_object() else { continue };
             for (key, value) in beside.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
                 let mut near = nearest(key, known.iter().copied());
+                near.extend(of_gates(part, key));
                 near.dedup();
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 all.push(Unknown { part, path, value, beside, near, is_told });
@@ -202,6 +203,22 @@ fn unknown(raw: &Value) -> Vec<Unknown<'_>> {
         }
     }
     all
+}
+
+/// Returns the gating key that a key of a route or a gate means by one of its words, however else it is spelt.
+fn of_gates(part: &str, key: &str) -> Option<&'static str> {
+    let key = key.to_ascii_lowercase();
+    let words: &[(&str, &str)] = match part {
+        "routing.*" => &[("gate", "exit_gate")],
+        "gates.*" => &[
+            ("human", "requires_human_approval"),
+            ("approv", "requires_human_approval"),
+            ("verif", "requires_verification_pass"),
+            ("file", "requires_files"),
+        ],
+        _ => &[],
+    };
+    words.iter().find(|(word, _)| key.contains(word)).map(|(_, meant)| *meant)
 }
 
 /// Refuses a misspelt key that asks for a gate, or for what a gate is to ask: ignoring it would let the phase end

@@ -263,6 +263,37 @@ pub(super) fn timeouts(value: Option<&Value>, found: &mut Vec<Problem>) {
     }
 }
 
+/// Checks `workflow_kit`: a phase that routing does not have, and artifacts that are none, would ask for nothing.
+pub(super) fn workflow_kit(config: &Object, found: &mut Vec<Problem>) {
+    let kit = match config.get("workflow_kit") {
+        None | Some(Value::Null) => return,
+        Some(Value::Object(kit)) => kit,
+        Some(_) => return found.push(Problem::invalid("workflow_kit", "be an object")),
+    };
+    let phases = match kit.get("phases") {
+        None | Some(Value::Null) => return,
+        Some(Value::Object(phases)) => phases,
+        Some(_) => return found.push(Problem::invalid("workflow_kit.phases", "be an object")),
+    };
+    let routing = json::object(config, "routing").filter(|routing| !routing.is_empty());
+    for (phase, of_phase) in phases {
+        let place = format!("workflow_kit.phases.{phase}");
+        if routing.is_some_and(|routing| !routing.contains_key(phase)) {
+            found.push(Problem::invalid(&place, "be a phase of routing"));
+        }
+        let Some(of_phase) = of_phase.as_object() else {
+            found.push(Problem::invalid(place, "be an object"));
+            continue;
+        };
+        let is_one =
+            |artifact: &Value| artifact.as_object().is_some_and(|one| json::filled(one, "path").is_some());
+        let artifacts = of_phase.get("artifacts").filter(|all| !all.is_null());
+        if artifacts.is_some_and(|all| !all.as_array().is_some_and(|all| all.iter().all(is_one))) {
+            found.push(Problem::invalid(format!("{place}.artifacts"), "be a list of objects with a path"));
+        }
+    }
+}
+
 /// Checks `approval_policy`. Only people approve here, so its one action is `require_human`, and `auto_approve` is refused
 /// wherever it stands.
 pub(super) fn approval_policy(value: Option<&Value>, found: &mut Vec<Problem>) {

@@ -7,6 +7,9 @@ use super::{Refusal, RunStatus, State, block, clear, delegate, gates, reason};
 use super::{TurnStatus, target};
 use serde_json::{Value, json};
 
+/// What a run is blocked on whose budget is spent.
+pub(super) const SPENT: &str = "budget:exhausted";
+
 /// An accepted result, and what the transition needs to know besides.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Acceptance {
@@ -96,7 +99,7 @@ pub(super) fn accepted(state: &State, new: &Acceptance) -> Result<State, Refusal
     if !new.only_warns && next.budget_left().is_some_and(|left| left <= 0.0) {
         let action = "raise the budget, then reactivate the run";
         let reason = reason("budget_exhausted", "human", action, None, None, &new.at);
-        block(&mut next, "budget:exhausted", reason);
+        block(&mut next, SPENT, reason);
     }
     if has_others(state, &new.turn_id) {
         queue(&mut next, new);
@@ -152,9 +155,10 @@ fn spend(next: &mut State, result: &TurnResult, turn_id: &str, at: &str, only_wa
     });
 }
 
-/// Rounds an amount to nine decimals, so that it has no rounding errors of binary fractions.
-fn rounded(amount: f64) -> f64 {
-    (amount * 1e9).round() / 1e9
+/// Rounds an amount to nine decimals, so that it has no rounding errors of binary fractions. One that has no such
+/// decimals stays as it is.
+pub(super) fn rounded(amount: f64) -> f64 {
+    Some((amount * 1e9).round() / 1e9).filter(|rounded| rounded.is_finite()).unwrap_or(amount)
 }
 
 /// Queues the result's requests until the other turns are done; a request that is queued already stays.

@@ -17,6 +17,7 @@ pub(crate) use assign::Assignment;
 pub use refusal::{Refusal, Verb};
 pub(crate) use reject::{ConflictFound, Rejection};
 
+use super::json;
 use super::state::{RunStatus, State, Turn, TurnStatus};
 use serde_json::{Value, json};
 
@@ -26,7 +27,7 @@ pub(crate) enum Event {
     /// A run begins.
     Initialize { run_id: String, at: String, run_budget: Option<f64>, first_phase: Option<String> },
     /// A blocked run goes on.
-    Reactivate,
+    Reactivate { run_budget: Option<f64>, only_warns: bool },
     /// A role gets a turn.
     Assign(Box<Assignment>),
     /// A turn's result is accepted.
@@ -47,7 +48,7 @@ impl Event {
     fn verb(&self) -> Verb {
         match self {
             Self::Initialize { .. } => Verb::Initialize,
-            Self::Reactivate => Verb::Reactivate,
+            Self::Reactivate { .. } => Verb::Reactivate,
             Self::Assign(_) => Verb::Assign,
             Self::Accept(_) | Self::Conflict(_) => Verb::Accept,
             Self::Reject(_) => Verb::Reject,
@@ -68,7 +69,7 @@ pub(crate) fn next_state(state: &State, event: &Event) -> Result<State, Refusal>
         Event::Initialize { run_id, at, run_budget, first_phase } => {
             Ok(initialized(state, run_id, at, *run_budget, first_phase.as_deref()))
         }
-        Event::Reactivate => Ok(reactivated(state)),
+        Event::Reactivate { run_budget, only_warns } => reactivated(state, *run_budget, *only_warns),
         Event::Assign(assignment) => assign::assigned(state, assignment),
         Event::Accept(acceptance) => accept::accepted(state, acceptance),
         Event::Conflict(conflict) => reject::conflicted(state, conflict),
@@ -170,8 +171,26 @@ fn initialized(
 
 /// Returns the state of a run that goes on: a turn that had got stuck is tried once more, because otherwise
 /// it would be lost, and would count as active for ever.
-fn reactivated(state: &State) -> State {
+/// Lets a run go on. What is left of its budget is what the configuration gives it now, less what it has spent: a person
+/// may have raised it.
+fn reactivated(state: &State, run_budget: Option<f64>, only_warns: bool) -> Result<State, Refusal> {
     let mut next = state.clone();
+    if let Some(given) = run_budget {
+        next.edit("budget_status", |budget| {
+            let left =
+                accept::rounded(given - budget.get("spent_usd").and_then(Value::as_f64).unwrap_or(0.0));
+            budget.insert("remaining_usd".to_owned(), json::number(left));
+            if left > 0.0 {
+                EXHAUSTED.iter().for_each(|key| drop(budget.shift_remove(*key)));
+            }
+        });
+    }
+    if state.blocked_on() == Some(accept::SPENT)
+        && !only_warns
+        && next.budget_left().is_some_and(|left| left <= 0.0)
+    {
+        return Err(Refusal::StillSpent);
+    }
     next.set("status", RunStatus::Active.name());
     clear(&mut next);
     for mut turn in state.active_turns() {
@@ -181,8 +200,11 @@ fn reactivated(state: &State) -> State {
             next.put_turn(&turn);
         }
     }
-    next
+    Ok(next)
 }
+
+/// The keys of a budget that say when it was spent.
+const EXHAUSTED: [&str; 4] = ["exhausted", "exhausted_at", "exhausted_after_turn", "warn_mode"];
 
 /// Clears what the run waits for.
 fn clear(state: &mut State) {

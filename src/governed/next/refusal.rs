@@ -103,6 +103,11 @@ pub enum Refusal {
     /// The budget is spent.
     #[error("cannot assign turn: the budget is spent")]
     BudgetExhausted,
+    /// The run waits for a larger budget, and has none.
+    #[error(
+        "cannot reactivate run: its budget is spent, and budget.per_run_max_usd of agentxchain.json is not raised"
+    )]
+    StillSpent,
     /// What is left of the budget, less what other turns reserved, is less than a turn may cost.
     #[error("cannot assign turn: {left} USD are left, and a turn may cost {wanted} USD")]
     BudgetReserved {
@@ -151,6 +156,7 @@ impl Refusal {
             | Self::RoleBusy { .. }
             | Self::LimitReached { .. }
             | Self::BudgetExhausted
+            | Self::StillSpent
             | Self::BudgetReserved { .. } => None,
         }
     }

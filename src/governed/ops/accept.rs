@@ -17,8 +17,10 @@ use super::super::json;
 use super::super::ledger::{Conflicted, Line};
 use super::super::next::{self, Acceptance, Event, Refusal, Verb, admit, next_state};
 use super::super::notify::Owed;
-use super::super::observe::{self, Changes, WorkspaceSnapshot};
-use super::super::outcome::{Stage, TurnResult, Validation, ValidationInput, is_product, validate_text};
+use super::super::observe::{self, Changes, Sight, WorkspaceSnapshot};
+use super::super::outcome::{
+    Stage, TurnResult, Validation, ValidationInput, is_product, is_proposal, validate_text,
+};
 use super::super::records::HistoryEntry;
 use super::super::root::Root;
 use super::super::staging::too_long;
@@ -95,6 +97,12 @@ pub fn accept_turn(root: &Root, config: &Config, options: &AcceptOptions) -> Res
         }
         Accepting { root, config, state: &state, turn: &turn, merges }.run(found, owed)
     })
+}
+
+/// Returns the error for a result that does not fit what is in the workspace.
+fn observed(warnings: Vec<String>, errors: Vec<String>) -> GovernedError {
+    let stage = Some(Stage::ArtifactObservation);
+    GovernedError::InvalidResult(Box::new(Validation { stage, errors, warnings, ..Validation::default() }))
 }
 
 struct Accepting<'a> {
@@ -178,24 +186,36 @@ impl Accepting<'_> {
         result: &TurnResult,
         changes: &Changes,
     ) -> Result<(), GovernedError> {
-        if !changes.available {
-            return Ok(());
+        match changes.sight {
+            Sight::NoBaseline => return Ok(()),
+            Sight::Lost => {
+                let why = "what was changed can't be seen: the workspace is in no repository, or in one that does \
+                           not have the commit that the turn began at";
+                return Err(observed(Vec::new(), vec![why.to_owned()]));
+            }
+            Sight::Clear => {}
         }
         let declared = result.files_changed();
-        let undeclared = changes.files.iter().filter(|file| !declared.contains(&file.as_str()));
         let has_others = get_active_turn_count(self.state) > 1
             || self.turn.concurrent_with().and_then(Value::as_array).is_some_and(|all| !all.is_empty());
         let mut wrongs = Vec::new();
-        for file in undeclared {
-            let text = format!("'{file}' was changed and is not declared");
-            match self.config.authority(self.turn.role()) {
-                Authority::Authoritative | Authority::ReviewOnly if has_others => {
-                    validation.warnings.push(text)
+        for file in &changes.files {
+            let is_declared = declared.contains(&file.as_str());
+            let wrong = match self.config.authority(self.turn.role()) {
+                // It proposes changes, and makes none, whether it says so or not.
+                Authority::Proposed if !is_proposal(file) => {
+                    format!("'{file}' was changed, and the role only proposes changes")
                 }
-                Authority::Authoritative => wrongs.push(text),
-                Authority::ReviewOnly if is_product(file) => wrongs.push(text),
-                Authority::ReviewOnly | Authority::Proposed => {}
-            }
+                Authority::Authoritative if !is_declared => {
+                    format!("'{file}' was changed and is not declared")
+                }
+                Authority::ReviewOnly if !is_declared && (has_others || is_product(file)) => {
+                    format!("'{file}' was changed and is not declared")
+                }
+                Authority::Authoritative | Authority::ReviewOnly | Authority::Proposed => continue,
+            };
+            // In one folder another turn may have changed it.
+            if has_others { validation.warnings.push(wrong) } else { wrongs.push(wrong) }
         }
         for file in declared.iter().filter(|file| !changes.files.iter().any(|changed| changed == *file)) {
             validation.warnings.push(format!("'{file}' is declared as changed, and is as it was"));
@@ -203,14 +223,7 @@ impl Accepting<'_> {
         if wrongs.is_empty() {
             return Ok(());
         }
-        let warnings = std::mem::take(&mut validation.warnings);
-        let failed = Validation {
-            stage: Some(Stage::ArtifactObservation),
-            errors: wrongs,
-            warnings,
-            ..Validation::default()
-        };
-        Err(GovernedError::InvalidResult(Box::new(failed)))
+        Err(observed(std::mem::take(&mut validation.warnings), wrongs))
     }
 
     /// Checks the policies of the configuration.
@@ -298,6 +311,12 @@ impl Accepting<'_> {
         };
         let accepted_ref = acceptance.integration_ref.clone();
         let next = next_state(state, &Event::Accept(Box::new(acceptance)))?;
+        if !state::fits(&next) {
+            let why = format!("with it the run's state would have more than {} bytes", state::STATE_MAX);
+            let failed =
+                Validation { stage: Some(Stage::Schema), errors: vec![why], ..Validation::default() };
+            return Err(GovernedError::InvalidResult(Box::new(failed)));
+        }
         let facts = Facts {
             state,
             config: self.config,

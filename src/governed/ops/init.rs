@@ -124,7 +124,11 @@ pub fn reactivate_run(
         if of(seen) != of(&state) {
             return Err(GovernedError::StaleState);
         }
-        let mut next = next_state(&state, &Event::Reactivate)?;
+        let event = Event::Reactivate {
+            run_budget: details.config.and_then(|config| config.model().budget.per_run_max_usd),
+            only_warns: details.config.is_some_and(Config::only_warns_of_budget),
+        };
+        let mut next = next_state(&state, &event)?;
         if let Some(scope) = state.blocked_on().and_then(|on| on.strip_prefix(limits::BLOCKED)) {
             let at = root.now();
             next.edit(limits::EXTENDED, |extended| drop(extended.insert(scope.to_owned(), json!(at))));

@@ -30,6 +30,13 @@ pub(crate) fn is_product(path: &str) -> bool {
     !path.starts_with(".planning/") && !path.starts_with(".agentxchain/reviews/")
 }
 
+/// True for a path that a role may write which only proposes changes.
+pub(crate) fn is_proposal(path: &str) -> bool {
+    let path = plain(path).unwrap_or_else(|| path.to_owned());
+    let below = [".planning/", ".agentxchain/proposed/", ".agentxchain/reviews/", ".agentxchain/reports/"];
+    below.iter().any(|folder| path.starts_with(folder))
+}
+
 /// Returns the reserved file that a path names, if it names one.
 pub(super) fn reserved(path: &str) -> Option<&'static str> {
     let path = plain(path)?;

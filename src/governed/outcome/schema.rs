@@ -20,6 +20,8 @@ const REQUIRED: [&str; 13] = [
     "proposed_next_role",
 ];
 pub(crate) const STATUSES: [&str; 4] = ["completed", "blocked", "needs_human", "failed"];
+/// The most that a turn may say it cost, in USD: no sum of such amounts is too large to be written.
+const COST_MAX: f64 = 1e9;
 /// What a decision may be about.
 pub(crate) const CATEGORIES: [&str; 6] =
     ["implementation", "architecture", "scope", "process", "quality", "release"];
@@ -104,8 +106,8 @@ pub(super) fn check(result: &Object) -> Wrongs {
     checks.optional(result, "needs_human_reason", "", Value::is_string, "be a string or null");
     checks.optional(result, "cost", "", Value::is_object, "be an object");
     let usd = json::object(result, "cost").and_then(|cost| cost.get("usd")).filter(|usd| !usd.is_null());
-    let is_amount = usd.is_none_or(|usd| usd.as_f64().is_some_and(|usd| usd.is_finite() && usd >= 0.0));
-    checks.demand(is_amount, "cost.usd", "be a number of at least 0");
+    let is_amount = usd.is_none_or(|usd| usd.as_f64().is_some_and(|usd| (0.0..=COST_MAX).contains(&usd)));
+    checks.demand(is_amount, "cost.usd", "be a number from 0 to a billion");
     if result.get("delegations").is_some_and(|value| !value.is_null()) {
         each(&mut checks, result, "delegations", delegation);
     }

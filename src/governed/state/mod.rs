@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-const STATE: &str = ".agentxchain/state.json";
+pub(super) const STATE: &str = ".agentxchain/state.json";
 
 /// A run's state. Cloning it copies it; only an operation changes what is on disk.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -111,7 +111,9 @@ impl State {
 
     /// Returns what is left of the run's budget, in USD; `None` where it has none.
     pub(crate) fn budget_left(&self) -> Option<f64> {
-        json::object(&self.0, "budget_status")?.get("remaining_usd")?.as_f64()
+        let status = json::object(&self.0, "budget_status")?;
+        let is_spent = || (status.get("exhausted") == Some(&Value::Bool(true))).then_some(0.0);
+        status.get("remaining_usd").and_then(Value::as_f64).or_else(is_spent)
     }
 
     /// Returns what is reserved of the budget for a turn, in USD.
@@ -139,6 +141,13 @@ impl State {
     pub fn gates(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         let all = json::object(&self.0, "phase_gate_status").into_iter().flatten();
         all.map(|(gate, status)| (gate.as_str(), status.as_str()))
+    }
+
+    /// Returns why the last request to a gate failed, in words; nothing where the gate was passed since.
+    pub(crate) fn gate_failure(&self) -> Vec<&str> {
+        json::object(&self.0, "last_gate_failure")
+            .map(|failure| json::texts(failure, "reasons"))
+            .unwrap_or_default()
     }
 
     /// Returns the phase transition that waits for a person.
@@ -315,6 +324,15 @@ pub(super) fn read(root: &Root) -> Result<Option<State>, GovernedError> {
 /// Reads the state that an operation needs; without one, the operation fails.
 pub(super) fn require(root: &Root) -> Result<State, GovernedError> {
     read(root)?.ok_or_else(|| GovernedError::NoState { path: root.join(STATE) })
+}
+
+/// The most bytes of a state's file, and of a configuration's: what JSON says in two bytes can take thirty in memory, and
+/// any pusher of a branch writes it.
+pub(crate) const STATE_MAX: u64 = 4 << 20;
+
+/// True for a state that its readers take.
+pub(super) fn fits(state: &State) -> bool {
+    layout::page(state).len() as u64 <= STATE_MAX
 }
 
 pub(super) fn write(root: &Root, state: &State) -> Result<(), GovernedError> {

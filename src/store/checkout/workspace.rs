@@ -16,6 +16,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// Where a working tree is, and its repository, as they were before anything was done there.
+#[derive(Debug)]
+pub(crate) struct KnownTree {
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    top: PathBuf,
+}
+
+impl KnownTree {
+    /// Returns the working tree of this repository that a folder lies in; `None` where it lies in none.
+    pub(crate) fn of(repo: &Repository, folder: &Path) -> Option<Self> {
+        let top = standing_in(&std::fs::canonicalize(folder).ok()?, &repo.git_dir)?;
+        Some(Self { git_dir: repo.git_dir.clone(), common_dir: repo.common_dir.clone(), top })
+    }
+}
+
 /// The working tree that a folder lies in.
 #[derive(Debug)]
 pub(crate) struct Workspace {
@@ -54,6 +70,34 @@ impl Workspace {
         // The working tree is found by its place: the repository's own configuration may call
         // another folder its working tree.
         let Some(top) = standing_in(&whole, &repo.git_dir) else { return Ok(None) };
+        Self::of(repo, top, folder, git, aside).map(Some)
+    }
+
+    /// Opens the working tree that a folder is known to lie in. Nothing in the folder says where its repository is.
+    ///
+    /// # Errors
+    /// A repository that Git refuses, that is broken, or that has another common Git directory by now.
+    pub(crate) fn known(
+        tree: &KnownTree,
+        folder: &Path,
+        git: Option<Git>,
+        aside: &Path,
+    ) -> Result<Self, OpenError> {
+        let repo = Repository::discover(&tree.top, Some(&tree.git_dir))?;
+        if repo.common_dir != tree.common_dir {
+            let message = format!("'{}' leads to another repository", tree.git_dir.display());
+            return Err(StoreError::Git { verb: "status".to_owned(), message }.into());
+        }
+        Self::of(repo, tree.top.clone(), folder, git, aside)
+    }
+
+    fn of(
+        repo: Repository,
+        top: PathBuf,
+        folder: &Path,
+        git: Option<Git>,
+        aside: &Path,
+    ) -> Result<Self, OpenError> {
         let git = match git {
             Some(git) => RepoGit::new(git, repo.common_dir.clone(), repo.durable),
             None => repo.git.clone(),
@@ -63,7 +107,7 @@ impl Workspace {
         if is_plain(&found.index) && scan::hides(&found.index, repo.hash) {
             found.unhide(folder, aside)?;
         }
-        Ok(Some(found))
+        Ok(found)
     }
 
     /// Switches to a copy of the index that hides no change, and that is put at `aside` below this folder.
