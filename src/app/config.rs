@@ -24,6 +24,8 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+/// The most runs at once: for each a slot may be looked at.
+const JOBS_MAX: usize = 10_000;
 /// Most dispatches that may lead to one another in a flow, unless it is configured.
 const FLOW_HOPS: u64 = 200;
 /// Variables that a command always inherits, whatever `aynig.passEnv` says: without them few programs start.
@@ -128,6 +130,14 @@ impl Config {
         self.get(key).map_or(Ok(default), |text| size(text).ok_or_else(|| wrong(text)))
     }
 
+    /// Returns how many runs may lead to one another. With 0 no run could begin, whatever was asked.
+    fn hops(&self, key: &'static str, default: u64) -> Result<u32, AppError> {
+        match self.number(key, default)? {
+            0 => Err(bad_value(key, "0", "a number from 1 on")),
+            hops => Ok(u32::try_from(hops).unwrap_or(u32::MAX)),
+        }
+    }
+
     fn dollars(&self, key: &'static str) -> Result<Option<Usd>, AppError> {
         let wrong = |text| bad_value(key, text, "an amount of US dollars, such as 12.50");
         self.get(key).map(|text| text.trim().parse().map_err(|_| wrong(text))).transpose()
@@ -181,10 +191,10 @@ impl Config {
             (None, Some(_)) => Jobs::Said(usize::try_from(self.number("jobs", 1)?).unwrap_or(usize::MAX)),
             (None, None) => Jobs::Processors(OnceLock::new()),
         };
-        if matches!(jobs, Jobs::Said(0)) {
+        if matches!(jobs, Jobs::Said(number) if !(1..=JOBS_MAX).contains(&number)) {
             return Err(match flags.jobs {
-                Some(_) => Misuse::NoJobs.into(),
-                None => bad_value("jobs", "0", "a number from 1 on"),
+                Some(_) => Misuse::Jobs.into(),
+                None => bad_value("jobs", self.get("jobs").unwrap_or_default(), "a number from 1 to 10000"),
             });
         }
         let remote = self.remote(flags.remote.as_deref());
@@ -208,8 +218,8 @@ impl Config {
             jobs,
             role: self.role(flags.role.as_deref())?,
             role_use: if self.bool("roleOnly", false)? { RoleUse::Only } else { RoleUse::First },
-            max_hops: u32::try_from(self.number("maxHops", 64)?).unwrap_or(u32::MAX),
-            flow_hops: u32::try_from(self.number("flowHops", FLOW_HOPS)?).unwrap_or(u32::MAX),
+            max_hops: self.hops("maxHops", 64)?,
+            flow_hops: self.hops("flowHops", FLOW_HOPS)?,
             log_max: self.number("logMaxBytes", 64 << 20)?,
             stage: match self.get("stage") {
                 None | Some("all") => Stage::All,
@@ -310,10 +320,14 @@ impl Config {
     }
 
     fn role(&self, flag: Option<&str>) -> Result<Option<RoleName>, AppError> {
-        let role = flag.map(str::to_owned).or_else(|| env_text("ROLE"));
-        let role = role.or_else(|| self.get("role").map(str::to_owned)).filter(|r| !r.is_empty());
-        let wrong = |role: String, why: String| Misuse::Role { role, why };
-        Ok(role.map(|role| RoleName::new(&role).map_err(|why| wrong(role, why.to_string()))).transpose()?)
+        let said = flag.map(str::to_owned).or_else(|| env_text("ROLE"));
+        let configured = || self.get("role").map(str::to_owned);
+        let is_said = said.is_some();
+        let Some(role) = said.or_else(configured).filter(|role| !role.is_empty()) else { return Ok(None) };
+        RoleName::new(&role).map(Some).map_err(|why| match is_said {
+            true => Misuse::Role { role, why: why.to_string() }.into(),
+            false => bad_value("role", &role, "the name of a role"),
+        })
     }
 
     /// Returns the folder of this repository's slots (K14). Errors: [`AppError::BadValue`] for a value below a home that

@@ -13,6 +13,7 @@ use crate::runner::pending::{Taken, take};
 use crate::runner::report::{Refusal, Report, Skip, Verdict};
 use crate::runner::select::{Selection, advanced, evaluate};
 use crate::runner::settings::{CurrentBranch, Settings};
+use crate::store::RefName;
 use crate::store::hooks::Hooks;
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;
@@ -67,7 +68,13 @@ impl Tally {
 
 impl Ticking {
     fn selection(&self, session: &Session) -> Result<Selection, AppError> {
-        let named = self.branches.iter().map(|b| session.branch(b)).collect::<Result<_, _>>()?;
+        let mut named: Vec<RefName> = Vec::new();
+        for branch in &self.branches {
+            let branch = session.branch(branch)?;
+            if !named.contains(&branch) {
+                named.push(branch);
+            }
+        }
         // Where no choice hangs on the current branch, HEAD is not read.
         let current = match self.current_branch {
             CurrentBranch::Include => None,

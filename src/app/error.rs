@@ -163,9 +163,9 @@ pub enum Misuse {
     /// The argument is no point in time.
     #[error("'{}' is no moment; say 90m, 2d, 2026-01-31 or 2026-01-31T12:00:00Z", escape(.0.as_bytes()))]
     Since(String),
-    /// `--jobs` is 0.
-    #[error("'--jobs' must be at least 1")]
-    NoJobs,
+    /// `--jobs` is 0, or more than there may be.
+    #[error("'--jobs' must be from 1 to 10000")]
+    Jobs,
     /// A lease that is too short, too long, or not a whole number of seconds.
     #[error("a lease is whole seconds, from 1s to 30 days")]
     Lease,

@@ -245,7 +245,7 @@ impl From<&AppError> for Exit {
             AppError::Misuse(
                 Misuse::Duration(_)
                 | Misuse::Since(_)
-                | Misuse::NoJobs
+                | Misuse::Jobs
                 | Misuse::Lease
                 | Misuse::Role { .. }
                 | Misuse::State { .. }

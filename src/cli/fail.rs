@@ -198,7 +198,7 @@ fn mended(error: &AppError) -> Vec<String> {
         AppError::Misuse(
             Misuse::Duration(_)
             | Misuse::Since(_)
-            | Misuse::NoJobs
+            | Misuse::Jobs
             | Misuse::Lease
             | Misuse::Role { .. }
             | Misuse::State { .. }

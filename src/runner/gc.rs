@@ -265,7 +265,7 @@ impl<'a> Collector<'a> {
         // These are listed before the heads are read, so a run that begins in between is not among them.
         let refs = self.runner.store.scan("refs/aynig/run/")?;
         let folders = entries(&self.runner.repo.aynig_dir().join("runs"));
-        let files: Vec<PathBuf> = logs::folders(self.runner.repo).iter().flat_map(|f| entries(f)).collect();
+        let files = logs::own_files(self.runner.repo);
         let leased = self.leased()?;
         for (name, at) in refs {
             let id = name.as_bytes().strip_prefix(b"refs/aynig/run/").unwrap_or_default();
@@ -285,7 +285,6 @@ impl<'a> Collector<'a> {
         }
         for path in files {
             let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-            // The folder may be in the user's working tree, and hold other files.
             let over = match logs::trigger_of(name) {
                 Some(trigger) => !leased.triggers.contains(trigger),
                 None => name == logs::HOOK_LOG,

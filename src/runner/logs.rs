@@ -12,7 +12,8 @@ use super::{Runner, RunnerError, io};
 use crate::protocol::id::ObjectId;
 use crate::store::beneath::{BeneathError, Root, apart};
 use crate::store::repository::Repository;
-use crate::store::sparse;
+use crate::store::{read_plain, sparse};
+use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -144,6 +145,37 @@ pub(super) fn trigger_of(name: &str) -> Option<&str> {
     parts(name).map(|(_, trigger)| trigger)
 }
 
+/// Returns the runner's own files in the folders of logs: logs, and the `.gitignore` that it made. What a branch has
+/// committed there, and any other file, is the user's.
+pub(super) fn own_files(repo: &Repository) -> Vec<PathBuf> {
+    let in_tree = repo.main_dir.as_ref().map(|main| main.join(LOGS));
+    let mut all = Vec::new();
+    for folder in folders(repo) {
+        let is_in_tree = in_tree.as_ref() == Some(&folder);
+        let is_own = |name: &str| {
+            let made = || name == ".gitignore" && read_plain(&folder.join(name), 16).is_ok_and(|text| text == b"*\n");
+            name == HOOK_LOG || stem(name).is_some() || is_in_tree && made()
+        };
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| is_own(name)).collect();
+        if is_in_tree && !names.is_empty() {
+            match committed(repo) {
+                Some(committed) => names.retain(|name| !committed.contains(format!("{LOGS}/{name}").as_bytes())),
+                None => names.clear(),
+            }
+        }
+        names.sort();
+        all.extend(names.into_iter().map(|name| folder.join(name)));
+    }
+    all
+}
+
+/// Returns the paths in the folder of logs that the main working tree's index has; `None` where that can't be read.
+fn committed(repo: &Repository) -> Option<HashSet<Vec<u8>>> {
+    repo.git.tracked(&repo.common_dir, repo.main_dir.as_ref()?, LOGS).ok()
+}
+
 /// Removes from these names those of logs that runs are writing, which read them by their paths. A run that has
 /// noted none yet may be writing any.
 fn retain_unused(repo: &Repository, names: &mut Vec<String>) {
@@ -170,11 +202,7 @@ fn bring_away(repo: &Repository, from: &Path, to: &Path) {
     if names.is_empty() {
         return;
     }
-    let Some(Ok(committed)) =
-        repo.main_dir.as_ref().map(|main| repo.git.tracked(&repo.common_dir, main, LOGS))
-    else {
-        return;
-    };
+    let Some(committed) = committed(repo) else { return };
     for name in names.iter().filter(|name| !committed.contains(format!("{LOGS}/{name}").as_bytes())) {
         let (here, there) = (from.join(name), to.join(name));
         if !here.symlink_metadata().is_ok_and(|meta| meta.is_file()) {

@@ -13,7 +13,7 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{HEARD_REFS, INBOX};
 use crate::store::checkout;
 use crate::store::disk::is_of_another_account;
-use crate::store::hooks::{Hooks, Standing};
+use crate::store::hooks::Hooks;
 use crate::store::slots::closing::Closed;
 use crate::store::slots::{Locked, modules};
 use crate::store::{RefName, Unread, remove_tree};
@@ -99,13 +99,7 @@ impl Runner<'_> {
     pub fn belongings(&self) -> Result<Belongings, RunnerError> {
         let mut all = Belongings::default();
         let hooks = Hooks::of(self.repo)?;
-        for event in hooks.events() {
-            match hooks.standing(*event)? {
-                Standing::Block(path) | Standing::Configured(path) => all.hooks.push(path),
-                Standing::Absent | Standing::ByHand(..) | Standing::LeftAlone(..) => {}
-            }
-        }
-        all.hooks.dedup();
+        all.hooks = hooks.files()?;
         all.by_hand.extend(hooks.by_hand()?.into_iter().map(|(path, _)| path));
         all.slots = self.slots()?;
         for (name, id) in self.store.scan("refs/aynig/")? {
@@ -117,7 +111,13 @@ impl Runner<'_> {
         all.refs.extend(self.symbolic_refs()?);
         all.submodules = children_of(&modules::kept(self.repo));
         let aynig = self.repo.aynig_dir();
-        let logs = logs::folders(self.repo).into_iter().filter(|folder| !folder.starts_with(&aynig));
+        // A folder of logs in which only files of the user's are stays, with these.
+        let own = logs::own_files(self.repo);
+        let is_left = |folder: &PathBuf| {
+            !own.iter().any(|file| file.starts_with(folder)) && !children_of(folder).is_empty()
+        };
+        let logs = logs::folders(self.repo).into_iter();
+        let logs = logs.filter(|folder| !folder.starts_with(&aynig) && !is_left(folder));
         let folders = logs.chain([self.settings.worktree_dir.clone(), aynig.clone()]);
         all.folders.extend(folders.filter(|folder| folder.exists()));
         Ok(all)
@@ -191,14 +191,11 @@ impl Runner<'_> {
         }
         let keep = (!work).then(|| modules::kept(self.repo));
         let aynig = self.repo.aynig_dir();
-        // This folder is in the user's working tree, so only files of git-aynig are removed.
-        for folder in logs::folders(self.repo).iter().filter(|folder| !folder.starts_with(&aynig)) {
-            for path in children_of(folder) {
-                let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-                if name == b".gitignore" || name.ends_with(b".log") || name.ends_with(b".events.jsonl") {
-                    self.remove_path(&path, Kind::Log, &mut out);
-                }
-            }
+        // A folder may be in the user's working tree, so only files of git-aynig are removed.
+        for path in logs::own_files(self.repo) {
+            self.remove_path(&path, Kind::Log, &mut out);
+        }
+        for folder in logs::folders(self.repo) {
             let _ = std::fs::remove_dir(folder);
         }
         let _ = std::fs::remove_dir(&self.settings.worktree_dir);

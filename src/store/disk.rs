@@ -219,6 +219,12 @@ pub(crate) fn is_plain(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_file())
 }
 
+/// Fails where a folder is not there, as one on a disk that was taken away meanwhile: what is made below it would be hidden
+/// once it is back.
+pub(crate) fn is_there(folder: &Path) -> Result<(), StoreError> {
+    folder.metadata().map(drop).map_err(io_error("find", folder))
+}
+
 /// Syncs a file, or a folder: what was renamed into it survives power loss.
 pub(crate) fn sync(path: &Path) -> Result<(), StoreError> {
     File::open(path).and_then(|f| f.sync_all()).map_err(io_error("sync", path))

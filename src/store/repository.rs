@@ -10,7 +10,7 @@ use crate::store::backends::gix_store::{
     Backend, GixStore, Options, backend_for, git_store, keep_delta_bases,
 };
 use crate::store::config::protected::{DOT_GIT_MAX, Site, standing_in};
-use crate::store::disk::Shared;
+use crate::store::disk::{Shared, is_there};
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::Git;
 use crate::store::refs::reading::{is_absent, target_of};
@@ -373,8 +373,12 @@ impl Repository {
         self.shared.give(path);
     }
 
-    /// Creates a folder where it is missing, and what is missing above it, with the mode of its place.
+    /// Creates a folder where it is missing, and what is missing above it, with the mode of its place. The Git directory
+    /// itself is never made.
     pub(crate) fn make(&self, folder: &Path) -> Result<(), StoreError> {
+        if !folder.is_dir() && folder.starts_with(&self.common_dir) {
+            is_there(&self.common_dir)?;
+        }
         self.shared_at(folder).make(folder)
     }
 

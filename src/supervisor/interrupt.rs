@@ -35,6 +35,13 @@ fn arrivals_of(signals: &[i32]) -> Result<Arrivals, SupervisorError> {
     Arrivals::with_pipe(read, write, SignalOnly, signals).map_err(SupervisorError::system("catch signals"))
 }
 
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) an error of that write: by default the system kills
+/// the process, which leaves its locks. The programs that this process starts get the default back.
+pub fn outlive_file_size_limit() {
+    // A system that refuses to catch the signal leaves all as it is.
+    let _ = signal_hook::flag::register(nix::libc::SIGXFSZ, Arc::default());
+}
+
 impl Interrupt {
     /// Returns an interrupt that listens to the signals of this process.
     pub fn by_signals() -> Result<Self, SupervisorError> {

@@ -2,6 +2,7 @@
 
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, Mend, name, shown};
+use crate::protocol::accepts::{ACCEPTS, Accepts};
 use crate::protocol::decide::Held;
 use crate::protocol::resemble::{Missed, missed_state};
 use crate::protocol::text::{escape, with_causes};
@@ -60,6 +61,11 @@ fn judge(status: &BranchStatus, home: &Home) -> Option<Finding> {
     }
     let name = || status.branch.clone();
     let set = |state| Mend::SetState(name(), state);
+    let accepts = status.tip.event.as_ref().map(Accepts::of).unwrap_or_default();
+    if let Some(item) = accepts.unreadable.first() {
+        let text = format!("{branch}: its '{ACCEPTS}: {}' is no '<kind>=<state>'", escape(item));
+        return Some(Finding::new(Warning, "branches", text).mend(set(None)));
+    }
     let (level, text, mend) = match &status.standing {
         Standing::Unusable(path, why) => {
             let text = format!("{branch}: {FOLDER}/{}: {why}", escape(path.as_bytes()));

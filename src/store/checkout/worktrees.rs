@@ -58,10 +58,20 @@ pub(crate) fn list(repo: &Repository) -> Result<Vec<Worktree>, StoreError> {
     all.collect()
 }
 
+/// Lists the working trees that are there, without the slots: the folder and the Git directory of each.
+pub(crate) fn tops(repo: &Repository) -> Vec<(PathBuf, PathBuf)> {
+    places(repo).into_iter().filter(|at| !at.away).map(|at| (at.dir, at.git_dir)).collect()
+}
+
+/// True where no working tree but the slots belongs to a repository.
+pub(crate) fn is_alone(repo: &Repository) -> bool {
+    repo.work_dir.is_none() && places(repo).is_empty()
+}
+
 /// Lists the branches that a working tree is rebasing or bisecting, and the folder of each.
 pub(crate) fn busy_branches(repo: &Repository) -> Vec<(RefName, Busy, PathBuf)> {
-    let all = places(repo).into_iter();
-    all.filter_map(|at| busy(&at.git_dir).map(|(busy, name)| (name, busy, at.dir))).collect()
+    let of = |at: Place| busy(&at.git_dir).into_iter().map(move |(busy, name)| (name, busy, at.dir.clone()));
+    places(repo).into_iter().flat_map(of).collect()
 }
 
 fn places(repo: &Repository) -> Vec<Place> {
@@ -128,16 +138,21 @@ fn target(path: &Path) -> Option<RefName> {
     name.starts_with(b"refs/").then(|| RefName::new(name))
 }
 
-/// Returns what a working tree is in the middle of, and the branch that the operation works on.
-fn busy(git_dir: &Path) -> Option<(Busy, RefName)> {
-    for folder in ["rebase-merge/head-name", "rebase-apply/head-name"] {
-        if let Ok(name) = read_plain(&git_dir.join(folder), LINE_MAX) {
-            return Some((Busy::Rebase, RefName::new(name.trim_ascii_end().to_vec())));
+/// Returns what a working tree is in the middle of, and the branches that the operation works on.
+fn busy(git_dir: &Path) -> Vec<(Busy, RefName)> {
+    for folder in ["rebase-merge", "rebase-apply"].map(|folder| git_dir.join(folder)) {
+        if let Ok(name) = read_plain(&folder.join("head-name"), LINE_MAX) {
+            // With '--update-refs' the branches on the way are moved at the end. Of each there are three lines: its
+            // name, and two ids.
+            let others = read_plain(&folder.join("update-refs"), LINE_MAX).unwrap_or_default();
+            let others = others.split(|b| *b == b'\n').step_by(3).filter(|name| name.starts_with(b"refs/"));
+            let all = std::iter::once(name.trim_ascii_end()).chain(others);
+            return all.map(|name| (Busy::Rebase, RefName::new(name.to_vec()))).collect();
         }
     }
-    let start = read_plain(&git_dir.join("BISECT_START"), LINE_MAX).ok()?;
+    let Ok(start) = read_plain(&git_dir.join("BISECT_START"), LINE_MAX) else { return Vec::new() };
     let start = start.trim_ascii_end();
     let name =
         if start.starts_with(b"refs/") { RefName::new(start.to_vec()) } else { RefName::branch(start) };
-    Some((Busy::Bisect, name))
+    vec![(Busy::Bisect, name)]
 }

@@ -9,7 +9,7 @@
 
 mod block;
 
-use crate::store::StoreError;
+use crate::store::{StoreError, worktrees};
 use crate::store::disk::{Shared, place_of};
 use crate::store::repository::Repository;
 use block::Edit;
@@ -119,21 +119,52 @@ const OPTIONS: &str = "receive.advertisePushOptions";
 impl<'r> Hooks<'r> {
     /// Finds where Git looks for this repository's hooks.
     pub(crate) fn of(repo: &'r Repository) -> Result<Self, StoreError> {
-        let home = repo.work_dir.as_deref().unwrap_or(&repo.git_dir);
+        Self::at(repo, repo.work_dir.as_deref().unwrap_or(&repo.git_dir), &repo.git_dir)
+    }
+
+    /// Finds where Git looks for the hooks of one working tree: a `core.hooksPath` that is relative is below its top.
+    fn at(repo: &'r Repository, home: &Path, git_dir: &Path) -> Result<Self, StoreError> {
         // A repository that is not trusted is asked too: this reads where its hooks are, and starts none.
-        let command = repo.git.git().at_liberty().plain(Some(&repo.git_dir)).verb("rev-parse");
+        let command = repo.git.git().at_liberty().plain(Some(git_dir)).verb("rev-parse");
         let printed = command.args(["--git-path", "hooks"]).in_dir(home).ok()?;
         let path =
             PathBuf::from(OsString::from_vec(printed.strip_suffix(b"\n").unwrap_or(&printed).to_vec()));
         let dir = home.join(path);
-        let places = [Some(&repo.common_dir), repo.work_dir.as_ref(), repo.main_dir.as_ref()];
+        let places = [Some(&*repo.common_dir), Some(home), repo.work_dir.as_deref(), repo.main_dir.as_deref()];
         let is_ours = |place: &PathBuf| places.iter().flatten().any(|ours| place.starts_with(ours));
         Ok(Self { repo, inside: place_of(&dir).filter(is_ours), dir })
     }
 
-    /// Returns the events that can happen in this repository: a bare one only receives pushes.
+    /// Returns the hooks of each working tree that has a folder of its own for them, this one first.
+    fn everywhere(&self) -> Result<Vec<Self>, StoreError> {
+        let mut all = vec![Self { repo: self.repo, dir: self.dir.clone(), inside: self.inside.clone() }];
+        for (dir, git_dir) in worktrees::tops(self.repo) {
+            let of = Self::at(self.repo, &dir, &git_dir)?;
+            if all.iter().all(|known| known.dir != of.dir) {
+                all.push(of);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Returns the events that can happen in this repository: a bare one without working trees only receives pushes.
     pub(crate) fn events(&self) -> &'static [HookEvent] {
-        if self.repo.bare { &HookEvent::ALL[3..] } else { &HookEvent::ALL }
+        let only_receives = self.repo.bare && worktrees::is_alone(self.repo);
+        if only_receives { &HookEvent::ALL[3..] } else { &HookEvent::ALL }
+    }
+
+    /// Returns the files that have our hooks, those of other working trees included.
+    pub(crate) fn files(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let mut files = Vec::new();
+        for hooks in self.everywhere()? {
+            for event in HookEvent::ALL {
+                match hooks.standing(event)? {
+                    Standing::Block(path) | Standing::Configured(path) if !files.contains(&path) => files.push(path),
+                    _ => {}
+                }
+            }
+        }
+        Ok(files)
     }
 
     /// Returns the folder in which Git looks for hook files.
@@ -193,7 +224,16 @@ impl<'r> Hooks<'r> {
                 }
             }
         }
-        self.events().iter().map(|event| Ok((*event, self.standing(*event)?))).collect()
+        let all: Vec<(HookEvent, Standing)> =
+            self.events().iter().map(|event| Ok((*event, self.standing(*event)?))).collect::<Result<_, StoreError>>()?;
+        // Without a hook nothing is to say that there are some.
+        let is_one = |(_, standing): &(HookEvent, Standing)| {
+            matches!(standing, Standing::Block(_) | Standing::Configured(_) | Standing::ByHand(..))
+        };
+        if !all.iter().any(is_one) {
+            self.unadvertise(&marker)?;
+        }
+        Ok(all)
     }
 
     /// Removes every trace of an installation of either kind, but not the lines that the user put into a file that is
@@ -201,13 +241,18 @@ impl<'r> Hooks<'r> {
     pub(crate) fn uninstall(&self) -> Result<Vec<PathBuf>, StoreError> {
         let mut touched: Vec<PathBuf> = self.unconfigure()?.into_iter().collect();
         touched.extend(self.remove_blocks()?);
-        let marker = self.repo.aynig_dir().join("hooks-installed");
+        self.unadvertise(&self.repo.aynig_dir().join("hooks-installed"))?;
+        Ok(touched)
+    }
+
+    /// Takes back what [`Hooks::advertise`] did, and removes the marker.
+    fn unadvertise(&self, marker: &Path) -> Result<(), StoreError> {
         // After a crash the marker may announce a setting that was never made, so the setting is looked up.
-        if is_our_doing(&marker) && self.config_value(OPTIONS)?.is_some() {
+        if is_our_doing(marker) && self.config_value(OPTIONS)?.is_some() {
             self.config(&["--unset", OPTIONS])?;
         }
-        let _ = std::fs::remove_file(&marker);
-        Ok(touched)
+        let _ = std::fs::remove_file(marker);
+        Ok(())
     }
 
     /// Returns the program that the installed hooks call first, where that program no longer exists.
@@ -287,28 +332,29 @@ impl<'r> Hooks<'r> {
     /// the reason. Those of a folder outside may be for other repositories too.
     pub(crate) fn by_hand(&self) -> Result<Vec<(PathBuf, &'static str)>, StoreError> {
         let mut found = Vec::new();
-        if self.inside.is_none() {
-            return Ok(found);
-        }
-        for event in HookEvent::ALL {
-            if let Standing::ByHand(path, why) = self.standing_of_file(event)? {
-                found.push((path, why));
+        for hooks in self.everywhere()?.into_iter().filter(|hooks| hooks.inside.is_some()) {
+            for event in HookEvent::ALL {
+                if let Standing::ByHand(path, why) = hooks.standing_of_file(event)? {
+                    found.push((path, why));
+                }
             }
         }
         Ok(found)
     }
 
-    /// Removes our block from each hook file that is not left alone, and returns the files that had one.
+    /// Removes our block from each hook file that is not left alone, those of other working trees included, and returns
+    /// the files that had one.
     fn remove_blocks(&self) -> Result<Vec<PathBuf>, StoreError> {
         let mut touched = Vec::new();
-        for event in HookEvent::ALL {
-            let path = self.dir.join(event.name());
-            if self.barred(&path).is_some() {
-                continue;
-            }
-            match block::remove(&path)? {
-                Edit::Nothing => {}
-                Edit::Written | Edit::Removed => touched.push(path),
+        for hooks in self.everywhere()? {
+            for path in HookEvent::ALL.map(|event| hooks.dir.join(event.name())) {
+                if hooks.barred(&path).is_some() {
+                    continue;
+                }
+                match block::remove(&path)? {
+                    Edit::Nothing => {}
+                    Edit::Written | Edit::Removed => touched.push(path),
+                }
             }
         }
         Ok(touched)

@@ -17,7 +17,7 @@ use super::reading::{self, Packed, RefValue, is_absent, path_of};
 use super::reflog::LogRefs;
 use super::unsynced::Unsynced;
 use crate::protocol::id::ObjectId;
-use crate::store::disk::Shared;
+use crate::store::disk::{Shared, is_there};
 use crate::store::git::command::Git;
 use crate::store::{RefName, Scan, StoreError, io_error, sync};
 use std::fs;
@@ -141,6 +141,9 @@ impl FilesRefs {
     }
 
     fn create_dirs(&self, folder: &Path, sync: bool) -> Result<(), StoreError> {
+        if !folder.is_dir() {
+            is_there(&self.common_dir)?;
+        }
         let made = |made: &Path| if sync { self.sync_folder_of(made) } else { Ok(()) };
         self.policy.shared.make_each(folder, &made)
     }

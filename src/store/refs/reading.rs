@@ -47,10 +47,12 @@ pub(crate) fn read_loose(path: &Path, hex_len: usize) -> io::Result<RefValue> {
 }
 
 /// Returns the content of a file that is no symbolic link. Most refs are one short line, so one call reads
-/// the whole file: a read that returns less than was asked for has reached the end.
+/// the whole file: a read that returns less than was asked for has reached the end. A fifo in its place is not waited
+/// for.
 fn read_plainly(path: &Path) -> io::Result<Vec<u8>> {
     const LINE: usize = 256;
-    let mut file = File::options().read(true).custom_flags(nix::libc::O_NOFOLLOW).open(path)?;
+    let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+    let mut file = File::options().read(true).custom_flags(flags).open(path)?;
     let mut content = vec![0; LINE];
     let read = loop {
         match file.read(&mut content) {
@@ -115,12 +117,17 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Reads `packed-refs` as it is now; a missing file holds no refs.
+    /// Reads `packed-refs` as it is now; a missing file holds no refs. Where the repository itself is not there, as on a
+    /// disk that was taken away, no ref is known to be missing.
     pub(crate) fn open(common_dir: &Path, hex_len: usize) -> Result<Self, StoreError> {
         let path = common_dir.join("packed-refs");
         let content = match std::fs::read(&path) {
             Ok(content) => content,
-            Err(e) if is_absent(&e) => Vec::new(),
+            Err(e) if is_absent(&e) => {
+                let head = common_dir.join("HEAD");
+                head.symlink_metadata().map_err(io_error("read", &head))?;
+                Vec::new()
+            }
             Err(e) => return Err(io_error("read", &path)(e)),
         };
         let first = content.split(|b| *b == b'\n').next().unwrap_or_default();

@@ -6,7 +6,7 @@
 
 use super::Slot;
 use crate::protocol::id::ObjectId;
-use crate::store::disk::Shared;
+use crate::store::disk::{Shared, is_there};
 use crate::store::repository::Repository;
 use crate::store::{StoreError, io_error, is_plain, read_plain, write_aside};
 use std::ffi::OsStr;
@@ -69,6 +69,7 @@ impl Slot {
 
     fn build_aside(&self, repo: &Repository, commit: ObjectId, aside: &Path) -> Result<(), StoreError> {
         let make = |path: &Path| std::fs::create_dir_all(path).map_err(io_error("create", path));
+        is_there(&repo.common_dir)?;
         make(aside)?;
         if repo.reftable {
             make(&aside.join("refs"))?;

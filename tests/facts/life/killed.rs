@@ -338,3 +338,26 @@ fn a_command_whose_runner_and_guardian_were_killed_ends_before_the_next_run() {
     let kept = life.git(&["for-each-ref", "--format=%(refname)", "refs/aynig/attempts"]);
     assert_eq!(life.show(kept.trim(), "work"), "mine", "{kept}");
 }
+
+/// K11, K26: a repository that is away for a while, as on a disk that was unmounted, is no branch that is gone: nothing is
+/// made in its place, and the run's work is there once it is back.
+#[test]
+fn a_repository_that_is_away_for_a_while_loses_no_work() {
+    let life = Life::new(&[("build", "echo mine >work; : >\"$T/began\"; sleep 3; exit 1")]);
+    life.event("work", "build", "");
+    let git_dir = life.repo.git_dir();
+    let away = git_dir.with_file_name("away");
+    let tick = life.start_tick(&["--lease", "4s", "work"]);
+    eventually("the command is at work", || life.shared().join("began").exists().then_some(()));
+    fs::rename(&git_dir, &away).unwrap();
+    let said = tick.done();
+    assert!(!git_dir.exists() && !said.stderr.contains("gone"), "{said:?}");
+    fs::rename(&away, &git_dir).unwrap();
+    let report = eventually("the lease is over", || {
+        let (_, report) = life.report(&["work"]);
+        (life.state("work") == "stalled").then_some(report)
+    });
+    let [attempt] = &life.attempts()[..] else { panic!("{report}") };
+    assert_eq!(life.git(&["diff", "--name-status", "main", attempt]).trim_end(), "A\twork", "{report}");
+    life.repo.assert_sound();
+}
