@@ -65,6 +65,7 @@ pub fn command(mend: &Mend) -> String {
         Mend::MoveSlotAside { note, dir } => hints::move_slot_aside(note, dir),
         Mend::MoveAside(file) => hints::move_aside(file),
         Mend::RemoveSymbolicRef(name) => hints::remove_symbolic_ref(name),
+        Mend::RemoveBrokenRef(name) => format!("git update-ref -d {}", shell_word(name.as_bytes())),
         Mend::MoveRefAway(name) => hints::move_ref_away(name),
         Mend::ShowTrailers => "git config --show-origin --get-regexp '^(trailer|core\\.comment)'".to_owned(),
         Mend::ShowSigning => "git config --get-regexp '^(gpg|user)\\.'".to_owned(),

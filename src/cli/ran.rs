@@ -83,6 +83,9 @@ pub fn notes(at: &Addressed, ran: &Ran) -> Vec<String> {
         Outcome::Stalled { why: Stall::Checkout(by), .. } => {
             notes.push(format!("{branch}: {}", escape(by.to_string().as_bytes())));
             let mend = match by {
+                Obstacle::Changes(words) if words.contains("resolve your current index") => {
+                    "finish or abort what 'git status' names"
+                }
                 Obstacle::Changes(_) => {
                     "git stash -u; or commit, but where both changed a line the run's wins"
                 }

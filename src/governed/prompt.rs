@@ -46,8 +46,8 @@ pub(super) fn prompt(
              `artifact.type` is `workspace` then. Where you changed none, it is `review`.\n"
         }
         Authority::Proposed => {
-            "You propose changes, and change nothing yourself: write below `.agentxchain/proposed/` or `.planning/` only. \
-             `artifact.type` is `patch`, or `commit` or `review`.\n"
+            "You propose changes: put them below `.agentxchain/proposed/` or `.planning/`. Any other file that you change \
+             has to be in `files_changed`. `artifact.type` is `patch`, or `commit` or `review`.\n"
         }
         Authority::ReviewOnly => {
             "You review. Write below `.planning/` or `.agentxchain/reviews/` only, and list those files in \

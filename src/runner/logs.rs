@@ -153,7 +153,9 @@ pub(super) fn own_files(repo: &Repository) -> Vec<PathBuf> {
     for folder in folders(repo) {
         let is_in_tree = in_tree.as_ref() == Some(&folder);
         let is_own = |name: &str| {
-            let made = || name == ".gitignore" && read_plain(&folder.join(name), 16).is_ok_and(|text| text == b"*\n");
+            let made = || {
+                name == ".gitignore" && read_plain(&folder.join(name), 16).is_ok_and(|text| text == b"*\n")
+            };
             name == HOOK_LOG || stem(name).is_some() || is_in_tree && made()
         };
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -161,7 +163,9 @@ pub(super) fn own_files(repo: &Repository) -> Vec<PathBuf> {
         let mut names: Vec<String> = names.filter(|name| is_own(name)).collect();
         if is_in_tree && !names.is_empty() {
             match committed(repo) {
-                Some(committed) => names.retain(|name| !committed.contains(format!("{LOGS}/{name}").as_bytes())),
+                Some(committed) => {
+                    names.retain(|name| !committed.contains(format!("{LOGS}/{name}").as_bytes()))
+                }
                 None => names.clear(),
             }
         }

@@ -44,6 +44,36 @@ fn a_phase_ends_at_its_deadline() {
     }
 }
 
+/// G16: a key that is none is told; one that asks for a gate by another name is refused.
+#[test]
+fn a_key_that_is_none_is_told() {
+    for (part, key, value) in [("", "policy", json!([])), ("budget", "per_run_max", json!(1))] {
+        let mut raw = config();
+        if raw[part].is_null() && !part.is_empty() {
+            raw[part] = json!({});
+        }
+        let place = if part.is_empty() { &mut raw } else { &mut raw[part] };
+        place[key] = value;
+        let told = load_context(&Project::with(raw).root()).unwrap().warnings;
+        assert!(
+            told.iter().any(|told| told.contains(&format!("{key}' is no key of the format"))),
+            "{told:?}"
+        );
+    }
+    for (gate, asks) in [("human_approval_required", json!(true)), ("needs_files", json!(["x"]))] {
+        let mut raw = config();
+        raw["gates"]["planned"] = json!({ gate: asks });
+        let said = load_context(&Project::with(raw).root()).unwrap_err().to_string();
+        assert!(said.contains(&format!("gates.planned.{gate} must be 'requires_")), "{said}");
+    }
+    let mut raw = config();
+    let route = raw["routing"]["plan"].as_object_mut().unwrap();
+    let gate = route.shift_remove("exit_gate").unwrap();
+    route.insert("gate".into(), gate);
+    let said = load_context(&Project::with(raw).root()).unwrap_err().to_string();
+    assert!(said.contains("routing.plan.gate must be 'exit_gate'"), "{said}");
+}
+
 /// G16: what is not done is refused by its name.
 #[test]
 fn what_is_not_enforced_is_refused() {
@@ -56,6 +86,8 @@ fn what_is_not_enforced_is_refused() {
             json!({ "phase_transitions": { "rules": [{ "action": "require_human" }, { "action": "ask" }] } }),
             "approval_policy.phase_transitions.rules[1].action",
         ),
+        ("gates", json!(null), "routing.plan.exit_gate"),
+        ("gates", json!({}), "routing.plan.exit_gate"),
     ] {
         let mut raw = config();
         raw[path] = value;

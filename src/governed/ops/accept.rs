@@ -202,9 +202,8 @@ impl Accepting<'_> {
         for file in &changes.files {
             let is_declared = declared.contains(&file.as_str());
             let wrong = match self.config.authority(self.turn.role()) {
-                // It proposes changes, and makes none, whether it says so or not.
-                Authority::Proposed if !is_proposal(file) => {
-                    format!("'{file}' was changed, and the role only proposes changes")
+                Authority::Proposed if !is_declared && !is_proposal(file) => {
+                    format!("'{file}' was changed and is not declared")
                 }
                 Authority::Authoritative if !is_declared => {
                     format!("'{file}' was changed and is not declared")

@@ -30,7 +30,7 @@ pub(crate) fn is_product(path: &str) -> bool {
     !path.starts_with(".planning/") && !path.starts_with(".agentxchain/reviews/")
 }
 
-/// True for a path that a role may write which only proposes changes.
+/// True for a path at which a role leaves what it proposes, whether it declares it or not.
 pub(crate) fn is_proposal(path: &str) -> bool {
     let path = plain(path).unwrap_or_else(|| path.to_owned());
     let below = [".planning/", ".agentxchain/proposed/", ".agentxchain/reviews/", ".agentxchain/reports/"];

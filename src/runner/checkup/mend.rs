@@ -89,6 +89,8 @@ pub enum Mend {
     },
     /// Remove a symbolic ref; what it points to stays.
     RemoveSymbolicRef(RefName),
+    /// Remove a ref whose object is not there.
+    RemoveBrokenRef(RefName),
     /// Move a ref out of the way of those below its name.
     MoveRefAway(RefName),
     /// Look at the configuration of trailers.

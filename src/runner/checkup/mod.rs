@@ -153,6 +153,13 @@ impl Runner<'_> {
             }
             found.push(finding);
         }
+        // Such a ref keeps every 'git gc' from its end.
+        for (name, error) in self.store.read_heads("refs/aynig/")?.failed {
+            if let StoreError::Object { .. } = &error {
+                let text = format!("'{}' leads nowhere: {}", self::name(&name), with_causes(&error));
+                found.push(Finding::new(Error, "repository", text).mend(Mend::RemoveBrokenRef(name)));
+            }
+        }
         found.extend(self.unwritable().iter().map(|place| unwritable(place)));
         Ok(())
     }

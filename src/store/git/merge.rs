@@ -5,6 +5,7 @@
 use super::calls::RepoGit;
 use super::trace::EventTrace;
 use crate::protocol::id::ObjectId;
+use crate::protocol::text::shell_word;
 use crate::store::StoreError;
 use crate::store::checkout::index_lock::IndexLock;
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,8 +133,11 @@ impl RepoGit {
             trace.variables().into_iter().fold(command, |command, (name, value)| command.env(name, value));
         let output = command.output()?;
         if !output.status.success() {
-            let why = if trace.has_error(&IN_THE_WAY) { CheckedOut::InTheWay } else { CheckedOut::Failed };
-            return Ok(why(output.refusal("read-tree")));
+            let words = output.refusal("read-tree");
+            return Ok(match trace.has_error(&IN_THE_WAY) {
+                true => CheckedOut::InTheWay(self.told_of_overlooked((git_dir, dir, index), words)),
+                false => CheckedOut::Failed(words),
+            });
         }
         // Git goes on where the system lets it remove no file, says so, and leaves the file there untracked.
         let lines = output.said.split(|b| *b == b'\n').filter_map(|line| line.strip_prefix(b"warning: "));
@@ -144,6 +148,26 @@ impl RepoGit {
         let first = left.first().map(|line| String::from_utf8_lossy(line).into_owned());
         let more = if left.len() > 1 { format!(" (and {} more)", left.len() - 1) } else { String::new() };
         Ok(CheckedOut::Done(first.map(|first| first + &more)))
+    }
+
+    /// Adds to what Git says of a file in the way how it is looked at again, where Git was told to overlook it: no
+    /// `git stash` takes such a file.
+    fn told_of_overlooked(&self, (git_dir, dir, index): (&Path, &Path, &Path), words: String) -> String {
+        let path = words.split_once("Entry '").and_then(|(_, rest)| rest.split_once("' not uptodate"));
+        let Some((path, _)) = path else { return words };
+        let command = self.in_tree(git_dir, dir).global(["--literal-pathspecs"]).verb("ls-files");
+        let listed =
+            command.env("GIT_INDEX_FILE", index).args(["-v", "-z", "--", path]).ok().unwrap_or_default();
+        let flag = match listed.first() {
+            Some(b'S') => "--no-skip-worktree",
+            Some(b's') => "--no-skip-worktree --no-assume-unchanged",
+            Some(letter) if letter.is_ascii_lowercase() => "--no-assume-unchanged",
+            Some(_) | None => return words,
+        };
+        format!(
+            "{words} (Git was told to overlook it: git update-index {flag} -- {})",
+            shell_word(path.as_bytes())
+        )
     }
 
     /// Merges two commits as `git merge` does, without a working tree. Commits without a common history, and

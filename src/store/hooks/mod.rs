@@ -9,9 +9,9 @@
 
 mod block;
 
-use crate::store::{StoreError, worktrees};
 use crate::store::disk::{Shared, place_of};
 use crate::store::repository::Repository;
+use crate::store::{StoreError, worktrees};
 use block::Edit;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -130,7 +130,8 @@ impl<'r> Hooks<'r> {
         let path =
             PathBuf::from(OsString::from_vec(printed.strip_suffix(b"\n").unwrap_or(&printed).to_vec()));
         let dir = home.join(path);
-        let places = [Some(&*repo.common_dir), Some(home), repo.work_dir.as_deref(), repo.main_dir.as_deref()];
+        let places =
+            [Some(&*repo.common_dir), Some(home), repo.work_dir.as_deref(), repo.main_dir.as_deref()];
         let is_ours = |place: &PathBuf| places.iter().flatten().any(|ours| place.starts_with(ours));
         Ok(Self { repo, inside: place_of(&dir).filter(is_ours), dir })
     }
@@ -159,7 +160,9 @@ impl<'r> Hooks<'r> {
         for hooks in self.everywhere()? {
             for event in HookEvent::ALL {
                 match hooks.standing(event)? {
-                    Standing::Block(path) | Standing::Configured(path) if !files.contains(&path) => files.push(path),
+                    Standing::Block(path) | Standing::Configured(path) if !files.contains(&path) => {
+                        files.push(path)
+                    }
                     _ => {}
                 }
             }
@@ -224,8 +227,11 @@ impl<'r> Hooks<'r> {
                 }
             }
         }
-        let all: Vec<(HookEvent, Standing)> =
-            self.events().iter().map(|event| Ok((*event, self.standing(*event)?))).collect::<Result<_, StoreError>>()?;
+        let all: Vec<(HookEvent, Standing)> = self
+            .events()
+            .iter()
+            .map(|event| Ok((*event, self.standing(*event)?)))
+            .collect::<Result<_, StoreError>>()?;
         // Without a hook nothing is to say that there are some.
         let is_one = |(_, standing): &(HookEvent, Standing)| {
             matches!(standing, Standing::Block(_) | Standing::Configured(_) | Standing::ByHand(..))

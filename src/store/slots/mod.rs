@@ -431,7 +431,12 @@ impl Slot {
     /// Removes the slot's worktree, registration and notes. The lock file stays, and so does the record of a
     /// worktree that is gone: it may come back.
     pub(crate) fn remove(mut self, repo: &Repository) -> Result<(), StoreError> {
+        let parent = self.dir.parent().map(Path::to_owned);
         self.retire(repo)?;
+        // The repository may have been elsewhere when the slot was made. A folder with other slots stays.
+        if let Some(parent) = parent {
+            let _ = std::fs::remove_dir(parent);
+        }
         if self.record.keeps.is_some() {
             let _ = self.drop_aside();
         }

@@ -29,6 +29,59 @@ fn s31_a_pushed_link_is_read_nowhere() {
     }
 }
 
+/// S31, G1: what a branch brings of a process at work is forgotten: no journal is done that was never begun here, and none
+/// that is garbled stops anyone.
+#[test]
+fn s31_a_journal_that_a_branch_brings_is_forgotten() {
+    let swap = [
+        (
+            ".agentxchain/transactions/accept/a.json",
+            r#"{"kind":"x","appends":[],"removals":[".git"],"prepared_at":"1"}"#,
+        ),
+        (
+            ".agentxchain/transactions/accept/b.json",
+            r#"{"kind":"x","appends":[],"moves":[{"from":"fg","to":".git"}],"prepared_at":"2"}"#,
+        ),
+    ];
+    let garbage =
+        [(".agentxchain/transactions/lifecycle/x.json", "garbage"), (".agentxchain/locks", "a file")];
+    for brought in [&swap[..], &garbage[..]] {
+        for act in ["tick", "assign", "block"] {
+            let life = life(|_| {});
+            let fired = life.shared().join("fired");
+            let fake = life.repo.home().join("fake");
+            life.git(&["init", "-q", fake.to_str().unwrap()]);
+            let fake = fake.to_str().unwrap();
+            life.git(&["-C", fake, "commit", "-q", "--allow-empty", "-m", "x"]);
+            let program = format!("sh -c 'echo fired >>{}; cat'", fired.display());
+            life.git(&["-C", fake, "config", "filter.x.clean", &program]);
+            govern(&life, &["start", "-b", "work"]).expect(0);
+            life.git(&["checkout", "-q", "work"]);
+            let copied = std::process::Command::new("cp")
+                .args(["-r", &format!("{fake}/.git")])
+                .arg(life.path("fg"))
+                .status();
+            assert!(copied.unwrap().success());
+            std::fs::remove_dir_all(life.path("fg/hooks")).unwrap();
+            life.write("fg/refs/keep", "");
+            life.write("fg/info/attributes", "* filter=x\n");
+            brought.iter().for_each(|(path, text)| life.write(path, text));
+            life.git(&["add", "-f", "-A"]);
+            life.git(&["commit", "-qm", "innocent\n\ndwp-state: turn/pm"]);
+            life.git(&["checkout", "-q", "main"]);
+            let said = match act {
+                "tick" => life.run(&["tick", "work"]),
+                "assign" => govern(&life, &["assign", "-b", "work", "pm"]),
+                _ => govern(&life, &["block", "-b", "work", "-m", "no"]),
+            };
+            assert!(!fired.exists(), "{act}: {said:?}");
+            let said = said.expect(0);
+            let left = life.git(&["ls-tree", "-r", "--name-only", "work", ".agentxchain/"]);
+            assert!(!left.contains("transactions") && !left.contains("locks"), "{act} {left} {said:?}");
+        }
+    }
+}
+
 /// S31: the pack's worker writes through no link that another user left.
 #[test]
 fn s31_the_worker_of_the_pack_writes_to_the_worktree() {

@@ -325,5 +325,25 @@ fn a_state_of_a_branch_is_of_a_bounded_size() {
     life.git(&["commit", "-qam", "larger"]);
     life.git(&["checkout", "-q", "main"]);
     let said = govern(&life, &["status", "-b", "work"]).expect(128);
-    assert!(said.stderr.contains(".agentxchain/state.json is larger than 4194304 bytes"), "{said:?}");
+    assert!(said.stderr.contains(".agentxchain/state.json': it must have at most 4194304 bytes"), "{said:?}");
+    let head = life.rev("work");
+    let said = govern(&life, &["block", "-b", "work", "-m", "no"]).expect(128);
+    assert!(said.stderr.contains("at most 4194304 bytes"), "{said:?}");
+    assert_eq!(life.rev("work"), head, "an error means that nothing was changed");
+}
+
+/// G12, G13: a result that would make the state larger than its readers take is rejected.
+#[test]
+fn a_result_makes_no_state_too_large() {
+    let life = life(|config| config["gates"]["plan_signed"] = json!({}));
+    let script = std::fs::read_to_string(format!("{PACK}/govern/worker")).unwrap();
+    let long =
+        "\"needs_human_reason\": \"$(head -c 5000000 /dev/zero | tr '\\0' x)\", \"status\": \"needs_human\"";
+    let script = script.replace("\"status\": \"completed\"", long).replace("set -eu", "");
+    worker(&life, script.trim_start_matches("#!/bin/sh\n"));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    assert!(life.git(&["log", "-1", "--format=%B", "work"]).contains("more than 4194304 bytes"));
+    govern(&life, &["status", "-b", "work"]).expect(0);
+    govern(&life, &["block", "-b", "work", "-m", "no"]).expect(0);
 }

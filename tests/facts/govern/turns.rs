@@ -64,6 +64,118 @@ result '' review human"#;
     life.repo.assert_sound();
 }
 
+/// G5, G7: whatever a worker does to the `.git` of its slot, what it changed is seen; and no file counts as the run's own
+/// because its name begins as one of those does.
+#[test]
+fn what_a_worker_changed_is_seen_whatever_it_did_to_git() {
+    let again =
+        "git init -q . && git add -A && git -c user.name=W -c user.email=w@example.com commit -qm mine";
+    let cases = [
+        "rm -f .git".to_owned(),
+        format!("rm -f .git; {again}"),
+        "rm -f .git; mkdir .git".to_owned(),
+        "git -c user.name=W -c user.email=w@example.com commit -qam mine; rm -f .git".to_owned(),
+        "echo y >TALK.md.sh; rm two".to_owned(),
+        "mkdir HUMAN_TASKS.md.d; mv two HUMAN_TASKS.md.d".to_owned(),
+    ];
+    for act in cases {
+        let life = life(|config| one_phase(config, "qa"));
+        worker(&life, &format!("{RESULT}\necho evil >two; {act}\nresult '' review human"));
+        govern(&life, &["start", "-b", "work"]).expect(0);
+        life.run(&["tick", "work"]).expect(0);
+        assert_eq!((life.state("work").as_str(), rejected_refs(&life).len()), ("turn/qa", 1), "{act}");
+        let left = life.git(&["ls-tree", "-r", "--name-only", "work"]);
+        assert!(!left.contains("two") && !left.contains("TALK.md.sh"), "{act}: {left}");
+    }
+}
+
+/// G5: a role that proposes changes makes none that it does not declare.
+#[test]
+fn a_role_that_proposes_changes_nothing_unsaid() {
+    let propose = |config: &mut Value| {
+        one_phase(config, "qa");
+        config["roles"]["qa"]["write_authority"] = json!("proposed");
+    };
+    for (act, files, is_taken) in [
+        ("echo evil >two", "", false),
+        ("echo good >two", "\"two\"", true),
+        ("echo more >>file", "", false),
+        ("mkdir -p .agentxchain/proposed; echo diff >.agentxchain/proposed/one.patch", "", true),
+        (":", "", true),
+    ] {
+        let life = life(propose);
+        worker(&life, &format!("{RESULT}\n{act}\nresult '{files}' patch human"));
+        govern(&life, &["start", "-b", "work"]).expect(0);
+        life.run(&["tick", "work"]).expect(0);
+        assert_eq!(
+            rejected_refs(&life).is_empty(),
+            is_taken,
+            "{act}: {}",
+            life.git(&["log", "-1", "--format=%B", "work"])
+        );
+        let left = life.git(&["ls-tree", "-r", "--name-only", "work"]);
+        assert_eq!(left.contains("proposed/one.patch"), act.contains("one.patch"), "{act}: {left}");
+    }
+}
+
+/// G5: no result ends what a run may spend, and a budget that was raised lets the run go on.
+#[test]
+fn a_budget_is_ended_by_no_result_and_goes_on_once_it_is_raised() {
+    let limited = |config: &mut Value, usd: f64| {
+        one_phase(config, "qa");
+        config["budget"] = json!({ "per_run_max_usd": usd });
+    };
+    let life = life(|config| limited(config, 1.0));
+    let costs = |usd: &str| {
+        let result = RESULT.replace("\"artifact\"", &format!("\"cost\": {{\"usd\": {usd}}}, \"artifact\""));
+        worker(&life, &format!("{result}\nresult '' review qa"));
+    };
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    costs("2e299");
+    life.run(&["tick", "work"]).expect(0);
+    assert!(life.git(&["log", "-1", "--format=%B", "work"]).contains("cost.usd must be"));
+    assert_eq!(state(&life)["budget_status"]["spent_usd"], 0);
+    costs("2");
+    life.run(&["tick", "work"]).expect(0);
+    let spent = state(&life);
+    assert_eq!(
+        (spent["blocked_on"].as_str(), &spent["budget_status"]["remaining_usd"]),
+        (Some("budget:exhausted"), &json!(-1))
+    );
+    let said = govern(&life, &["unblock", "-b", "work"]).expect(2);
+    assert!(said.stderr.contains("budget.per_run_max_usd"), "{said:?}");
+    let mut config: Value = serde_json::from_str(&life.read("agentxchain.json")).unwrap();
+    config["budget"]["per_run_max_usd"] = json!(10);
+    life.write("agentxchain.json", &format!("{config:#}\n"));
+    life.git(&["commit", "-qam", "raised"]);
+    govern(&life, &["unblock", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    let budget = &state(&life)["budget_status"];
+    assert_eq!(
+        (&budget["spent_usd"], &budget["remaining_usd"], budget.get("exhausted")),
+        (&json!(4), &json!(6), None)
+    );
+}
+
+/// G3: a gate that was asked in vain says why: in the commit, in `status`, and to who goes next.
+#[test]
+fn a_gate_that_fails_says_why() {
+    let life = life(|config| config["workflow_kit"] = json!({}));
+    let asks = RESULT.replace(
+        "\"status\": \"skipped\"}",
+        "\"status\": \"skipped\"}, \"phase_transition_request\": \"implementation\"",
+    );
+    worker(&life, &format!("{asks}\nresult '' review pm"));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    let why = "required file is missing: PLAN.md";
+    assert!(life.git(&["log", "-1", "--format=%B", "work"]).contains(why));
+    assert!(govern(&life, &["status", "-b", "work"]).expect(0).stdout.contains(why));
+    worker(&life, "cat \"$AGENTXCHAIN_DISPATCH_DIR/PROMPT.md\" >\"$T/prompt\"; exit 1");
+    life.run(&["tick", "work"]).expect(0);
+    assert!(life.said("prompt").contains(why), "{}", life.said("prompt"));
+}
+
 /// G12: nor is what an attempt laid beside its result, whatever it is and however the attempt ended.
 #[test]
 fn what_lies_beside_a_result_is_not_on_the_branch() {
