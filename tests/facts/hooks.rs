@@ -615,6 +615,62 @@ fn hooks_are_installed_by_many_at_once() {
 }
 
 /// A bare repository with hooks, and a clone to push from.
+/// K38, K41: hooks of each working tree that has a folder of its own for them go together.
+#[test]
+fn hooks_of_every_working_tree_go_at_once() {
+    let life = Life::new(&STEPS);
+    life.git(&["config", "core.hooksPath", ".githooks"]);
+    let linked = life.repo.home().join("linked");
+    git(&life, &["worktree", "add", "-q", "-b", "side", linked.to_str().unwrap()]);
+    let mut command = life.aynig(&["hooks", "install"]);
+    done(command.current_dir(&linked).output().unwrap()).expect(0);
+    let before = life.run(&["uninstall", "--dry-run"]).expect(0).stdout;
+    assert!(configured() || before.contains("linked/.githooks/post-commit"), "{before}");
+    life.run(&["hooks", "uninstall"]).expect(0);
+    assert!(!linked.join(".githooks/post-commit").exists());
+}
+
+/// K38: commits in a working tree of a bare repository start their chains too.
+#[test]
+fn a_bare_repository_with_working_trees_has_all_hooks() {
+    let life = Life::new(&STEPS);
+    let bare = life.repo.home().join("bare");
+    git(&life, &["clone", "-q", "--bare", ".", bare.join(".bare").to_str().unwrap()]);
+    std::fs::write(bare.join(".git"), "gitdir: ./.bare\n").unwrap();
+    let tree = bare.join("side");
+    let run = |args: &[&str], dir: &Path| done(life.aynig(args).current_dir(dir).output().unwrap());
+    let git = |args: &[&str], dir: &Path| {
+        let mut command = git_in(&life, dir);
+        command.args(args);
+        ok(command)
+    };
+    git(&["worktree", "add", "-q", "-b", "side", tree.to_str().unwrap()], &bare);
+    run(&["trust", "--ref", "main"], &bare).expect(0);
+    let said = run(&["hooks", "install"], &tree).expect(0);
+    assert!(said.stdout.contains("post-commit"), "{said:?}");
+    git(&["commit", "-q", "--allow-empty", "-m", "go", "-m", "dwp-state: test"], &tree);
+    eventually("the chain is over", || {
+        let head = life.git(&["-C", tree.to_str().unwrap(), "log", "-1", "--format=%B"]);
+        head.contains("dwp-state: done").then_some(())
+    });
+}
+
+/// K40, K41: where no hook could be installed nothing says that there are some.
+#[test]
+fn hooks_that_could_not_be_installed_leave_no_trace() {
+    if configured() {
+        return crate::support::skipped("this Git starts hooks by its configuration");
+    }
+    let life = Life::new(&STEPS);
+    let outside = life.repo.home().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    life.git(&["config", "core.hooksPath", outside.to_str().unwrap()]);
+    life.run(&["hooks", "install"]).expect(1);
+    assert!(!life.repo.git_dir().join("aynig/hooks-installed").exists());
+    assert!(!life.git(&["config", "--list"]).contains("advertisepushoptions"));
+    nothing_starts(&life, || drop(life.run(&["set-state", "test", "-b", "work"]).expect(0)));
+}
+
 fn server() -> (Repo, Life) {
     let life = Life::new(&STEPS);
     let server = Repo::build().bare().create().unwrap();

@@ -210,6 +210,37 @@ fn a_branch_that_is_rebased_or_bisected_is_skipped() {
     assert_ne!(life.rev("work"), trigger);
 }
 
+/// K28: so is one that a rebase moves along with its own (`--update-refs`).
+#[test]
+fn a_branch_that_a_rebase_moves_along_is_skipped() {
+    let life = Life::new(&[("build", EDITS)]);
+    if life.repo.try_git(&["rebase", "--update-refs", "HEAD"]).status.code() == Some(129) {
+        return crate::support::skipped("this Git has no 'rebase --update-refs'");
+    }
+    life.git(&["checkout", "-q", "-b", "work"]);
+    life.write("file", "mine\n");
+    life.git(&["commit", "-qam", "mine"]);
+    let head = life.event("work", "build", "");
+    life.git(&["checkout", "-q", "-b", "top"]);
+    life.write("more", "x\n");
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "more"]);
+    life.git(&["checkout", "-q", "main"]);
+    life.write("file", "other\n");
+    life.git(&["commit", "-qam", "other"]);
+    life.git(&["checkout", "-q", "top"]);
+    life.repo.try_git(&["rebase", "--update-refs", "--keep-empty", "main"]);
+    let (_, report) = life.report(&["work"]);
+    assert_eq!(
+        (report["result"].as_str(), report["why"].as_str()),
+        (Some("busy"), Some("rebased")),
+        "{report}"
+    );
+    assert_eq!(life.rev("refs/heads/work"), head);
+    life.git(&["rebase", "--abort"]);
+    life.tick(&["work"]).expect(0);
+}
+
 /// K28: the state between swap and checkout, as a crash leaves it, written by hand.
 #[test]
 fn a_checkout_that_was_noted_and_not_done_is_finished_by_the_next_tick() {

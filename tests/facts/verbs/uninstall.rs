@@ -37,6 +37,31 @@ fn work_that_a_message_hands_over_and_no_branch_has_stays_unless_asked_for() {
     assert_eq!(list(), "");
 }
 
+/// K16, K44: neither `gc` nor `uninstall` takes a file from the folder of logs that a branch has committed, or that the
+/// user made.
+#[test]
+fn files_of_the_users_in_the_folder_of_logs_stay() {
+    let rig = Rig::new();
+    rig.set("work", "ok");
+    rig.aynig(&["tick", "work"]).expect(0);
+    let logs = rig.dir.join(".aynig/logs");
+    rig.git(&["add", "-f", ".aynig/logs"]);
+    rig.git(&["commit", "-qm", "logs"]);
+    std::fs::write(logs.join("notes.log"), "mine").unwrap();
+    rig.set("more", "ok");
+    rig.aynig(&["tick", "more"]).expect(0);
+    let count = || std::fs::read_dir(&logs).unwrap().count();
+    let before = count();
+    std::fs::read_dir(&logs).unwrap().for_each(|entry| rig.age(&entry.unwrap().path(), 60));
+    rig.aynig(&["gc"]).expect(0);
+    assert_eq!((rig.git(&["status", "--short", "--", ".aynig"]), count()), (String::new(), before - 2));
+    rig.set("again", "ok");
+    rig.aynig(&["tick", "again"]).expect(0);
+    rig.aynig(&["uninstall", "--force", "--trust"]).expect(0);
+    assert_eq!((rig.git(&["status", "--short", "--", ".aynig"]), count()), (String::new(), before - 2));
+    assert_eq!(rig.aynig(&["uninstall"]).expect(0).out, "");
+}
+
 /// K41: a symbolic ref among ours goes, wherever it leads, and nothing that it leads to.
 #[test]
 fn a_symbolic_ref_among_ours_goes_alone() {

@@ -293,6 +293,60 @@ fn local_changes_in_the_way_are_named_with_their_working_tree() {
     assert_eq!(std::fs::read_to_string(rig.dir.join("made.txt")).unwrap(), "x\n");
 }
 
+/// K28: what no `git stash` takes is named with what does.
+#[test]
+fn what_is_overlooked_or_unmerged_in_a_checkouts_way_is_mended_by_the_hint() {
+    for flag in ["skip-worktree", "assume-unchanged"] {
+        let rig = Rig::new();
+        rig.git(&["checkout", "-q", "-b", "work"]);
+        std::fs::write(rig.dir.join("made.txt"), "y\n").unwrap();
+        rig.git(&["add", "made.txt"]);
+        rig.git(&["commit", "-qm", "made"]);
+        rig.set("work", "ok");
+        rig.git(&["update-index", &format!("--{flag}"), "made.txt"]);
+        std::fs::write(rig.dir.join("made.txt"), "mine\n").unwrap();
+        let said = rig.aynig(&["tick", "work"]).expect(1);
+        let mend = said.err.split("overlook it: ").nth(1).and_then(|rest| rest.split(')').next());
+        let mend = mend.unwrap_or_else(|| panic!("{flag}: {}", said.err));
+        paste(&rig, &format!("{mend} && git stash -q -u && git aynig retry work")).expect(0);
+        assert_eq!(state(&rig, "work"), "done", "{flag}");
+    }
+    let rig = Rig::new();
+    for (branch, text) in [("side", "theirs\n"), ("work", "ours\n")] {
+        rig.git(&["checkout", "-q", "-b", branch, "main"]);
+        std::fs::write(rig.dir.join("both"), text).unwrap();
+        rig.git(&["add", "both"]);
+        rig.git(&["commit", "-qm", "both"]);
+    }
+    rig.set("work", "ok");
+    rig.world.run("git", &rig.dir, &["merge", "-q", "side"]);
+    let said = rig.aynig(&["tick", "work"]).expect(1);
+    assert!(hints(&said)[0].contains("finish or abort what 'git status' names"), "{}", said.err);
+    rig.git(&["merge", "--abort"]);
+    rig.aynig(&["retry", "work"]).expect(0);
+    assert_eq!(state(&rig, "work"), "done");
+}
+
+/// K33: numbers with which nothing could run, or that would take for ever, are none.
+#[test]
+fn numbers_that_are_out_of_bounds_are_named() {
+    let rig = Rig::new();
+    rig.set("work", "ok");
+    for (key, value) in
+        [("jobs", "99999999999"), ("jobs", "10001"), ("jobs", "0"), ("maxHops", "0"), ("role", "a/b")]
+    {
+        rig.git(&["config", "--global", &format!("aynig.{key}"), value]);
+        let said = rig.aynig(&["tick", "work"]).expect(128);
+        assert!(said.err.contains(&format!("bad value '{value}' for 'aynig.{key}'")), "{}", said.err);
+        rig.git(&["config", "--global", "--unset", &format!("aynig.{key}")]);
+    }
+    rig.aynig(&["tick", "--jobs", "18446744073709551615", "work"]).expect(129);
+    // One name given often is one branch.
+    let said = rig.aynig(&["tick", "work", "refs/heads/work", "work"]).expect(0);
+    assert_eq!(said.out.matches("ok -> done").count(), 1, "{}", said.out);
+    assert_eq!(said.err, "", "{}", said.out);
+}
+
 /// K28: a lock that was left is no local change, and the hint says what it is.
 #[test]
 fn a_lock_in_a_checkouts_way_is_named_and_mended_by_the_hint() {
