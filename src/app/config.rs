@@ -130,14 +130,6 @@ impl Config {
         self.get(key).map_or(Ok(default), |text| size(text).ok_or_else(|| wrong(text)))
     }
 
-    /// Returns how many runs may lead to one another. With 0 no run could begin, whatever was asked.
-    fn hops(&self, key: &'static str, default: u64) -> Result<u32, AppError> {
-        match self.number(key, default)? {
-            0 => Err(bad_value(key, "0", "a number from 1 on")),
-            hops => Ok(u32::try_from(hops).unwrap_or(u32::MAX)),
-        }
-    }
-
     fn dollars(&self, key: &'static str) -> Result<Option<Usd>, AppError> {
         let wrong = |text| bad_value(key, text, "an amount of US dollars, such as 12.50");
         self.get(key).map(|text| text.trim().parse().map_err(|_| wrong(text))).transpose()
@@ -218,8 +210,8 @@ impl Config {
             jobs,
             role: self.role(flags.role.as_deref())?,
             role_use: if self.bool("roleOnly", false)? { RoleUse::Only } else { RoleUse::First },
-            max_hops: self.hops("maxHops", 64)?,
-            flow_hops: self.hops("flowHops", FLOW_HOPS)?,
+            max_hops: u32::try_from(self.number("maxHops", 64)?).unwrap_or(u32::MAX),
+            flow_hops: u32::try_from(self.number("flowHops", FLOW_HOPS)?).unwrap_or(u32::MAX),
             log_max: self.number("logMaxBytes", 64 << 20)?,
             stage: match self.get("stage") {
                 None | Some("all") => Stage::All,

@@ -333,7 +333,7 @@ fn numbers_that_are_out_of_bounds_are_named() {
     let rig = Rig::new();
     rig.set("work", "ok");
     for (key, value) in
-        [("jobs", "99999999999"), ("jobs", "10001"), ("jobs", "0"), ("maxHops", "0"), ("role", "a/b")]
+        [("jobs", "99999999999"), ("jobs", "10001"), ("jobs", "0"), ("role", "a/b")]
     {
         rig.git(&["config", "--global", &format!("aynig.{key}"), value]);
         let said = rig.aynig(&["tick", "work"]).expect(128);
