@@ -134,9 +134,19 @@ impl Reporter {
         self.written(&call)
     }
 
-    /// Returns the call about which a person is asked.
-    pub fn call(&self, asked: &Asked) -> Option<&ToolCall> {
-        self.open.get(key(asked)).map(|(call, _)| call)
+    /// Returns the call about which a person is asked: with the tool and the arguments that the program asks for, which
+    /// are those that it uses, whatever it reported before.
+    pub fn call(&mut self, asked: &Asked) -> Option<ToolCall> {
+        let (call, _) = self.open.get_mut(key(asked))?;
+        // Some programs name the call alone.
+        let is_another = !asked.tool.is_empty() && asked.tool != call.name;
+        if is_another || !asked.args.is_empty() {
+            call.args.clone_from(&asked.args);
+        }
+        if is_another {
+            call.name.clone_from(&asked.tool);
+        }
+        Some(call.clone())
     }
 
     /// Returns the events for a person's answer.

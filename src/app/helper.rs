@@ -10,7 +10,8 @@ pub const PROGRAM: &str = "git-aynig-serve";
 
 /// Returns the helper's path; `None` where it is not installed.
 pub fn find() -> Option<PathBuf> {
-    beside().or_else(|| which::which(PROGRAM).ok())
+    // An entry of PATH that is relative would lead into the folder that this process is in, a branch's.
+    beside().or_else(|| which::which_in(PROGRAM, std::env::var_os("PATH"), "/").ok())
 }
 
 /// Returns the helper's path where it lies in the folder of this program, links resolved.

@@ -319,6 +319,8 @@ pub(super) fn answered(
 /// given the line as it stands declines it, so that no user chooses by accident. It names the branch or, where
 /// the branch asks `more` than one question, the question's id.
 pub(super) fn answer_call(question: &Question, at: &Addressed, more: bool) -> String {
+    // A choice that looks like an option stands behind the end of the options.
+    let dashes = if question.choices.iter().any(|choice| choice.starts_with('-')) { "-- " } else { "" };
     let choices = question.choices.iter().map(|choice| shell_word(choice.as_bytes()));
     let choices = choices.collect::<Vec<_>>().join("|");
     let choices = if choices.is_empty() { "answer" } else { &choices };
@@ -327,7 +329,7 @@ pub(super) fn answer_call(question: &Question, at: &Addressed, more: bool) -> St
         Some(call) => format!("{call}{}", question.id),
         None => call,
     };
-    format!("{answer} <{choices}>")
+    format!("{answer} {dashes}<{choices}>")
 }
 
 /// Returns what a branch asks, the command that answers, and for how long each question has been open; then

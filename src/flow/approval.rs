@@ -8,7 +8,7 @@ use crate::agents::Decision;
 use crate::contract::event::ToolCall;
 use crate::protocol::inbox::Letter;
 use crate::protocol::message::Trailer;
-use crate::protocol::text::escape_block;
+use crate::protocol::text::{escape, escape_block};
 use serde_json::{Map, Value};
 
 /// The trailer of a question that is an approval: the call, as JSON on one line.
@@ -39,7 +39,7 @@ pub fn trailers(call: &ToolCall) -> Vec<Trailer> {
 /// the arguments are shortened and say their length, so that none pushes another out of sight. If the
 /// arguments are too many even then, the text says so before it shows the beginning of them.
 pub fn text(call: &ToolCall, who: &str) -> String {
-    let head = escape_block(format!("may {who} call {}?\n\n", call.name).as_bytes());
+    let head = format!("may {} call {}?\n\n", escape(who.as_bytes()), escape(call.name.as_bytes()));
     let shown = |most: usize| {
         let args = object(&call.args, most)?;
         Some(escape_block(serde_json::to_string_pretty(&args).unwrap_or_default().as_bytes()))

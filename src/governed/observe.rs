@@ -14,7 +14,7 @@ use crate::protocol::text::hex;
 use crate::store::StoreError;
 use crate::store::git_command::Git;
 use crate::store::repository::OpenError;
-use crate::store::workspace::Workspace;
+use crate::store::workspace::{KnownTree, Workspace};
 use crate::supervisor::beneath::Kind;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -288,21 +288,26 @@ pub(super) fn changes(
     baseline: Option<&Value>,
 ) -> Result<Changes, GovernedError> {
     let baseline = baseline.and_then(Value::as_object);
-    let Some(baseline) = baseline.filter(|all| json::text(all, "kind") == Some("git_worktree")) else {
+    let baseline = baseline.filter(|all| json::text(all, "kind") == Some("git_worktree"));
+    // A slot holds what it was filled with and what the turn did, and nothing of other turns.
+    let filled = root.tree().and_then(KnownTree::filled_with);
+    if baseline.is_none() && filled.is_none() {
         return Ok(Changes::default());
-    };
+    }
     let lost = || Ok(Changes { sight: Sight::Lost, ..Changes::default() });
     let WorkspaceSnapshot::Git { head, dirty, untracked } = snapshot else { return lost() };
     let mut files = dirty.clone();
-    let before =
-        json::filled(baseline, "head_ref").filter(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let head_ref = || baseline.and_then(|all| json::filled(all, "head_ref"));
+    let before = filled.or_else(head_ref).filter(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit()));
     if let Some(before) = before.filter(|before| head.as_deref() != Some(before)) {
         let Some(changed) = changed_since(root, before)? else { return lost() };
         // Compared with the baseline's commit: what was committed and undone again is no change.
         files = changed;
         files.extend(untracked.iter().cloned());
     }
-    let before = json::object(baseline, "dirty_snapshot").cloned().unwrap_or_default();
+    let dirty_before =
+        baseline.filter(|_| filled.is_none()).and_then(|all| json::object(all, "dirty_snapshot"));
+    let before = dirty_before.cloned().unwrap_or_default();
     files.retain(|file| before.get(file).and_then(Value::as_str) != Some(marker(root, file).as_str()));
     files.sort();
     files.dedup();

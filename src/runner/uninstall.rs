@@ -89,7 +89,11 @@ impl Runner<'_> {
             }
             return Ok(Some(InUse::Run));
         }
-        if let Some(dir) = self.slots()?.into_iter().find(|dir| is_of_another_account(dir)) {
+        // What another account's folder holds can't be removed by this one.
+        let aynig = self.repo.aynig_dir();
+        let own = ["commands", "runs"].iter().flat_map(|folder| children_of(&aynig.join(folder)));
+        let own = own.filter(|path| path.is_dir() && !path.is_symlink());
+        if let Some(dir) = self.slots()?.into_iter().chain(own).find(|dir| is_of_another_account(dir)) {
             return Ok(Some(InUse::Another(dir)));
         }
         Ok(checkout::pending(self.repo).into_iter().next().map(|(dir, _)| InUse::Checkout(dir)))

@@ -7,13 +7,13 @@
 //! recognized by the run id in its environment. Besides, this module tells which processes of a program
 //! may be at work in a folder. All of it needs `/proc`. Implements K14, K17, K43.
 
-use super::guardian::kill::{has_terminal, is_stopped, parse_stat, signal_groups};
+use super::guardian::kill::{is_stopped, parse_stat, session_without_terminal, signal_groups};
 use super::guardian::options::ROLE;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// For how long the processes below a guardian are killed again and again.
@@ -125,44 +125,50 @@ pub fn end_stopped(hold: &Path) {
     }
 }
 
-/// True while a process of this run lives that this account may see.
+/// True while a process of this run lives that this account may see; it may be this one.
 pub fn lives(run_id: &str) -> bool {
-    !of_run(run_id).is_empty()
+    is_of_run(Path::new("/proc/self"), run_id) || !of_run(run_id).is_empty()
 }
 
-/// Kills the processes of a run whose guardian and runner are both gone.
+/// Kills the processes of a run whose guardian and runner are both gone. A process of the run itself kills none.
 pub fn end_run(run_id: &str) {
     let until = Instant::now() + PATIENCE;
-    loop {
+    while !is_of_run(Path::new("/proc/self"), run_id) {
         let left = of_run(run_id);
         if left.is_empty() || Instant::now() >= until {
             return;
         }
-        signal_groups(left.into_iter(), Signal::SIGKILL);
+        // Not their groups: another process may be in one that does not belong to the run.
+        for pid in left {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Returns the process id and process group of each process that was started with this run's id. One with a terminal is
-/// left out: a command has none, but a user who tries by hand what a command did may have its environment. Where
-/// this process is of the run itself, there is none.
-fn of_run(run_id: &str) -> Vec<(i32, i32)> {
-    let told = format!("AYNIG_RUN_ID={run_id}");
-    let is_told = |process: &Path| {
-        let environment = std::fs::read(process.join("environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|entry| entry == told.as_bytes())
-    };
-    if is_told(Path::new("/proc/self")) {
-        return Vec::new();
-    }
+/// Returns the process id of each process that was started with this run's id. A command has a session of its own and no
+/// terminal, so one with a terminal is left out, and one in a session that a process outside of the run leads: a
+/// user who tries by hand what a command did, or a job that calls a verb, may have its environment.
+fn of_run(run_id: &str) -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let of_it = entries.filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
-        let stat = is_told(&entry.path()).then(|| std::fs::read(entry.path().join("stat")).ok())??;
-        let (_, group) = parse_stat(&stat).filter(|_| !has_terminal(&stat))?;
-        (super::guardian::kill::state(&stat) != Some(b'Z')).then_some((pid, group))
+        if !is_of_run(&entry.path(), run_id) {
+            return None;
+        }
+        let stat = std::fs::read(entry.path().join("stat")).ok()?;
+        let leader = PathBuf::from(format!("/proc/{}", session_without_terminal(&stat)?));
+        let is_alone = leader.exists() && !is_of_run(&leader, run_id);
+        (!is_alone && super::guardian::kill::state(&stat) != Some(b'Z')).then_some(pid)
     });
     of_it.collect()
+}
+
+/// True for a process, by its folder in `/proc`, whose environment has this run's id.
+fn is_of_run(process: &Path, run_id: &str) -> bool {
+    let told = format!("AYNIG_RUN_ID={run_id}");
+    let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|entry| entry == told.as_bytes())
 }
 
 /// Returns the process id and process group of each process below `root` that is not dead already.

@@ -140,9 +140,11 @@ impl Server {
         };
         let item = text(params, "itemId");
         let known = self.items.iter().find(|(id, ..)| id == item);
-        let (tool, args) = known
+        let (tool, mut args) = known
             .map_or_else(|| (kind.to_owned(), Map::new()), |(_, tool, args)| (tool.clone(), args.clone()));
-        let args = if args.is_empty() { map(&json!({ "params": params }), "params") } else { args };
+        // What is asked for counts, and not only what was reported: another command, another folder.
+        args.extend(map(&json!({ "params": params }), "params"));
+        ["itemId", "threadId", "turnId"].iter().for_each(|id| drop(args.shift_remove(*id)));
         let id = id.to_string();
         self.asked.push(id.clone());
         let asked = Asked { id, call: Some(item.to_owned()), tool, args, takes_changes: false };

@@ -57,12 +57,13 @@ pub(crate) fn accept(
         // The refusal is returned, whatever comes of that.
         let _ = stage_again(root, &id, before.as_deref());
     }
-    accepted_as(root, accepted?)
+    accepted_as(root, config, accepted?)
 }
 
-/// Describes a turn that was accepted. What the turn declares as changed is committed even where ignore rules
-/// hide it: a gate that saw the file, and a commit without it, would be a promise that does not hold.
-pub(super) fn accepted_as(root: &Root, accepted: Accepted) -> Acted {
+/// Describes a turn that was accepted. What the turn declares as changed, and what a gate looked at, is committed even where
+/// ignore rules hide it: a gate that saw the file, and a commit without it, would be a promise that does not hold.
+pub(super) fn accepted_as(root: &Root, config: &Config, accepted: Accepted) -> Acted {
+    let was_asked = accepted.gate_result.is_some() || accepted.completion_result.is_some();
     let Accepted { accepted, state, validation, gate_result, completion_result, .. } = accepted;
     let mut done = Done::new(state, format!("{}: turn {} accepted", accepted.role(), accepted.turn_id()));
     done.warnings = validation.warnings;
@@ -75,7 +76,9 @@ pub(super) fn accepted_as(root: &Root, accepted: Accepted) -> Acted {
     let warnings: Vec<String> = done.warnings.iter().map(|warning| warned(warning)).collect();
     let said = [accepted.summary().to_owned(), warnings.join("\n")];
     done.body = said.into_iter().filter(|said| !said.is_empty()).collect::<Vec<_>>().join("\n\n");
-    done.paths = observe::hidden(root, &accepted.files_changed())?;
+    let judged = if was_asked { config.files_of_gate(accepted.phase()) } else { Vec::new() };
+    let promised: Vec<&str> = accepted.files_changed().into_iter().chain(judged).collect();
+    done.paths = observe::hidden(root, &promised)?;
     done.paths.retain(|path| is_inside(path));
     done.facts = Facts::Accepted { accepted };
     Ok(done)

@@ -214,9 +214,12 @@ pub(crate) fn project_inside(
     branch: &RefName,
     dir: &Path,
 ) -> Result<Context, GovernError> {
-    let root = Root::new(dir).with_tree(KnownTree::of(&session.repo, dir));
     let lease =
         std::env::var("AYNIG_LEASE_COMMIT").ok().and_then(|id| ObjectId::from_hex(id.as_bytes()).ok());
+    let tree = KnownTree::of(&session.repo, dir, lease);
+    // The run is the branch's, wherever in the slot its command is.
+    let top = tree.as_ref().map_or(dir, KnownTree::top).to_owned();
+    let root = Root::new(top).with_tree(tree);
     if let Some(lease) = lease {
         let entries = runner.store.read_tree(runner.store.read_commit(lease)?.tree)?;
         let own = entries.into_iter().find(|entry| entry.name == b".agentxchain");

@@ -108,7 +108,7 @@ impl Turning<'_> {
         }
         let options = AcceptOptions { turn_id: Some(turn.id().to_owned()), ..AcceptOptions::default() };
         match accept_turn(root, config, &options) {
-            Ok(accepted) => accepted_as(root, accepted),
+            Ok(accepted) => accepted_as(root, config, accepted),
             // The turn begins again, from the worktree as it is with what was accepted since.
             Err(GovernedError::Conflict { state, .. }) if state.status() != Some(RunStatus::Blocked) => {
                 let why = "it conflicts with what was accepted since it was assigned";

@@ -76,6 +76,11 @@ impl Where {
                 let verb = part.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(part.len());
                 mended += &format!("{VERB}{}{flags}{}", &part[..verb], &part[verb..]);
             }
+            // What is done to files is done where the branch is checked out.
+            if let (Some(branch), true) = (&self.branch, mended.contains("git mv ")) {
+                let switch = format!("git switch {} && git mv ", shell_word(branch.as_bytes()));
+                mended = mended.replacen("git mv ", &switch, 1);
+            }
             *hint = mended;
         }
         failed

@@ -51,6 +51,8 @@ fn held(seen: &Seen, place: &str) -> Option<String> {
             ))
         }
         (Head::Leased, _) => Some("a turn is being taken".to_owned()),
+        // The turn of a run that is not active would stall again.
+        (Head::Stalled, _) if seen.state.status() != Some(RunStatus::Active) => None,
         (Head::Stalled, Some(branch)) => {
             Some(format!("a person: the turn stalled; git aynig retry {}", branch_word(branch.short())))
         }

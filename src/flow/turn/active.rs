@@ -112,7 +112,7 @@ impl<'t> Active<'t> {
             talking.program.say(&answer.send);
             return Ok(());
         }
-        let Some(call) = self.reporter.call(&asked).cloned() else { return Ok(()) };
+        let Some(call) = self.reporter.call(&asked) else { return Ok(()) };
         if !self.ground.is_gated() {
             // The program asks although no person has to be asked.
             let id = ApprovalId(crate::contract::id::derived(call.id.0, &[b"approval"]));

@@ -18,7 +18,7 @@ use crate::runner::talk::TalkError;
 use crate::store::TreeEntry;
 use crate::supervisor::own_program;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// Most bytes that are kept of what a program prints.
 pub const KEPT_MAX: u64 = 16 << 20;
@@ -63,6 +63,11 @@ pub fn environment(
     };
     QUIET.iter().for_each(|(name, value)| set(name, value));
     configured.iter().for_each(|(name, value)| set(name, value));
+    // An entry of PATH that is relative would lead into the slot, where programs are a branch's.
+    for (_, path) in env.iter_mut().filter(|(name, _)| name == "PATH") {
+        let whole = path.as_bytes().split(|b| *b == b':').filter(|entry| entry.starts_with(b"/"));
+        *path = OsString::from_vec(whole.collect::<Vec<_>>().join(&b':'));
+    }
     env
 }
 

@@ -152,6 +152,21 @@ impl Config {
         self.model.routing.get_index(at + 1).map(|(name, _)| name.as_str())
     }
 
+    /// True for a phase that the configuration knows, or where it has no routing. Nothing would say how any other
+    /// phase ends: it has no gate and no roles.
+    pub(crate) fn knows_phase(&self, phase: &str) -> bool {
+        self.model.routing.is_empty() || self.route(phase).is_some()
+    }
+
+    /// Returns the files that the gate of a phase looks at.
+    pub(crate) fn files_of_gate(&self, phase: &str) -> Vec<&str> {
+        let gate = self.exit_gate(phase).and_then(|id| self.gate(id));
+        let kit = self.model.workflow_kit.phases.get(phase).and_then(Option::as_ref);
+        let required = gate.into_iter().flat_map(|gate| &gate.requires_files).map(String::as_str);
+        let artifacts = kit.into_iter().flat_map(|kit| &kit.artifacts).filter_map(|one| one.path.as_deref());
+        required.chain(artifacts).collect()
+    }
+
     pub(crate) fn first_phase(&self) -> Option<&str> {
         self.model.routing.first().map(|(name, _)| name.as_str())
     }

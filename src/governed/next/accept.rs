@@ -76,7 +76,7 @@ pub(super) fn accepted(state: &State, new: &Acceptance) -> Result<State, Refusal
             all.shift_remove(&new.turn_id);
         });
     }
-    next.set("turn_sequence", state.turn_sequence() + 1);
+    next.set("turn_sequence", state.turn_sequence().saturating_add(1));
     next.set("last_completed_turn_id", new.turn_id.as_str());
     next.set("accepted_integration_ref", new.integration_ref.as_str());
     next.set("next_recommended_role", json::or_null(recommended(new)));

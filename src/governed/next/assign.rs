@@ -27,7 +27,7 @@ pub(super) fn assigned(state: &State, new: &Assignment) -> Result<State, Refusal
     let runtime = guard(state, new)?;
     let mut next = state.clone();
     let active: Vec<String> = state.active_turns().iter().map(|turn| turn.id().to_owned()).collect();
-    let sequence = state.turn_sequence() + 1;
+    let sequence = state.turn_sequence().saturating_add(1);
     let turn = json!({
         "turn_id": new.turn_id,
         "run_id": state.run_id(),

@@ -195,7 +195,7 @@ fn reactivated(state: &State, run_budget: Option<f64>, only_warns: bool) -> Resu
     clear(&mut next);
     for mut turn in state.active_turns() {
         if turn.status().is_some_and(TurnStatus::is_stuck) {
-            turn.set("attempt", turn.attempt() + 1);
+            turn.set("attempt", turn.attempt().saturating_add(1));
             turn.set("status", TurnStatus::Retrying.name());
             next.put_turn(&turn);
         }

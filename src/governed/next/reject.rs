@@ -75,7 +75,7 @@ pub(super) fn rejected(state: &State, new: &Rejection) -> Result<State, Refusal>
     if turn.attempt() >= new.attempts {
         return Ok(exhausted(next, turn, new));
     }
-    turn.set("attempt", turn.attempt() + 1);
+    turn.set("attempt", turn.attempt().saturating_add(1));
     turn.set("status", TurnStatus::Retrying.name());
     turn.set("started_at", new.at.as_str());
     turn.set("deadline_at", new.deadline_at.as_str());

@@ -196,8 +196,10 @@ impl Accepting<'_> {
             Sight::Clear => {}
         }
         let declared = result.files_changed();
-        let has_others = get_active_turn_count(self.state) > 1
-            || self.turn.concurrent_with().and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+        // In one folder other turns may be at work; a slot is one turn's.
+        let has_others = self.root.tree().is_none()
+            && (get_active_turn_count(self.state) > 1
+                || self.turn.concurrent_with().and_then(Value::as_array).is_some_and(|all| !all.is_empty()));
         let mut wrongs = Vec::new();
         for file in &changes.files {
             let is_declared = declared.contains(&file.as_str());
@@ -213,7 +215,6 @@ impl Accepting<'_> {
                 }
                 Authority::Authoritative | Authority::ReviewOnly | Authority::Proposed => continue,
             };
-            // In one folder another turn may have changed it.
             if has_others { validation.warnings.push(wrong) } else { wrongs.push(wrong) }
         }
         for file in declared.iter().filter(|file| !changes.files.iter().any(|changed| changed == *file)) {

@@ -42,6 +42,11 @@ pub fn approve_phase_gate(root: &Root, config: &Config) -> Result<PhaseApproved,
         let state = state::require(root)?;
         admit(&state, Verb::ApprovePhase)?;
         let transition = state.pending_phase_transition().unwrap_or_default();
+        if !config.knows_phase(transition.to()) {
+            let errors =
+                vec![format!("phase '{}' must be one of the configuration's routing", transition.to())];
+            return Err(GovernedError::InvalidState { path: root.join(state::STATE), errors });
+        }
         before_gate(root, config, &state, "phase_transition", &transition.to_value(), owed)?;
         let next = next_state(&state, &Event::ApprovePhase { at: root.now() })?;
         let of = |key: &str| transition.get(key).and_then(Value::as_str).map(str::to_owned);

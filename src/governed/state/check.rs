@@ -19,7 +19,7 @@ pub(super) fn errors(state: &State, config: &Config) -> Vec<String> {
         "turn_sequence must be a whole number",
     );
     demand(!has(object, "current_turn"), "current_turn must not be stored");
-    if let Some(phase) = state.phase().filter(|phase| is_under_way(state) && !knows(config, phase)) {
+    if let Some(phase) = state.phase().filter(|phase| is_under_way(state) && !config.knows_phase(phase)) {
         demand(false, &format!("phase '{phase}' must be one of the configuration's routing"));
     }
     let has_turns = super::get_active_turn_count(state) > 0;
@@ -59,12 +59,6 @@ fn is_under_way(state: &State) -> bool {
         Some(RunStatus::Active | RunStatus::Paused | RunStatus::Blocked) => true,
         Some(RunStatus::Idle | RunStatus::Completed | RunStatus::Failed) | None => false,
     }
-}
-
-/// True for a phase that the configuration knows, or where it has no routing. Nothing would say how any other
-/// phase ends: it has no gate and no roles.
-fn knows(config: &Config, phase: &str) -> bool {
-    config.model().routing.is_empty() || config.route(phase).is_some()
 }
 
 fn has(object: &Object, key: &str) -> bool {

@@ -1,7 +1,7 @@
 //! The store served by the `git` binary alone, for what gix can't do: reftable, partial clones.
 //!
 //! Objects come from one long-lived `git cat-file --batch`, which is started at first use and again after it
-//! died. Refs in tables are read by `for-each-ref` and moved by `update-ref`, whose exit status is the answer of an
+//! died; in a partial clone only commits do. Refs in tables are read by `for-each-ref` and moved by `update-ref`, whose exit status is the answer of an
 //! attempt. A failed attempt on a ref that still holds the old value is repeated for about a second, because reftable
 //! has one lock for all refs, and for longer while that lock passes from process to process. Refs in files are read
 //! and moved by `refs::files`, whose locks are recognized as this tool's after a kill. Symbolic refs are refused.
@@ -47,6 +47,9 @@ pub struct GitStore {
     retry_for: Duration,
     /// Reads and moves the refs where they are kept in files; `None` where `git` does.
     files: Option<FilesRefs>,
+    /// True where Git may fetch an object when it is asked for: then each tree and blob has a child of its own, which a
+    /// signal ends, and whose words say why there is none.
+    is_lazy: bool,
     batch: RefCell<Option<Batch>>,
 }
 
@@ -76,8 +79,14 @@ impl GitStore {
             durable,
             retry_for,
             files: None,
+            is_lazy: false,
             batch: RefCell::new(None),
         }
+    }
+
+    /// Says that objects may be missing, which Git fetches when they are asked for.
+    pub(crate) fn lazy(self) -> Self {
+        Self { is_lazy: true, ..self }
     }
 
     /// Has `refs::files` read and move the refs, in place of `git`, where the repository keeps its refs in files.
@@ -264,6 +273,9 @@ impl GitStore {
     }
 
     fn read_one(&self, id: ObjectId, kind: &str) -> Result<Vec<u8>, StoreError> {
+        if self.is_lazy && kind != "commit" {
+            return self.git.command(&self.common_dir).verb("cat-file").args([kind, &id.to_string()]).ok();
+        }
         self.read_raw(&[id], kind).pop().unwrap_or_else(|| {
             Err(StoreError::Object { id, cause: "git cat-file did not answer".to_owned() })
         })

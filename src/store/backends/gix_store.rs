@@ -74,7 +74,7 @@ pub(crate) fn backend_for(repo: &gix::Repository) -> Result<Backend, StoreError>
                 | "relativeworktrees" | "compatobjectformat" => {}
                 "refstorage" if value.eq_ignore_ascii_case("files") => {}
                 "refstorage" => backend = Backend::Git(format!("extensions.refStorage is {value}")),
-                "partialclone" => backend = Backend::Git("it is a partial clone".to_owned()),
+                "partialclone" => {}
                 unknown => {
                     let cause = format!("unknown repository extension '{unknown}'");
                     return Err(StoreError::Unsupported { path: repo.common_dir().to_owned(), cause });
@@ -82,15 +82,24 @@ pub(crate) fn backend_for(repo: &gix::Repository) -> Result<Backend, StoreError>
             }
         }
     }
+    Ok(is_promised(repo).map_or(backend, |why| Backend::Git(why.to_owned())))
+}
+
+/// Returns why objects may be missing, which Git fetches when they are asked for; `None` where all are there.
+fn is_promised(repo: &gix::Repository) -> Option<&'static str> {
+    let config = repo.config_snapshot();
     for section in config.plumbing().sections_by_name("remote").into_iter().flatten() {
         let promisor = section.value("promisor").map(|v| v.to_string().to_ascii_lowercase());
         // `promisor` alone, without `= true`, is true too.
         let named = section.value_names().any(|k| k.eq_ignore_ascii_case("promisor"));
         if named && !matches!(promisor.as_deref(), Some("false" | "no" | "off" | "0")) {
-            backend = Backend::Git("it has a promisor remote".to_owned());
+            return Some("it has a promisor remote");
         }
     }
-    Ok(backend)
+    let mut extensions = config.plumbing().sections_by_name("extensions").into_iter().flatten();
+    let is_partial =
+        extensions.any(|all| all.value_names().any(|key| key.eq_ignore_ascii_case("partialclone")));
+    is_partial.then_some("it is a partial clone")
 }
 
 /// Opens the store that the repository of this Git directory asks for.
@@ -107,7 +116,8 @@ pub(crate) fn git_store(repo: &gix::Repository, git: Git, options: &Options) -> 
     let common_dir =
         std::fs::canonicalize(repo.common_dir()).unwrap_or_else(|_| repo.common_dir().to_owned());
     let hex_len = repo.object_hash().len_in_hex();
-    GitStore::of(git, common_dir, hex_len, options.durable).with_files(policy(repo, options))
+    let store = GitStore::of(git, common_dir, hex_len, options.durable).with_files(policy(repo, options));
+    if is_promised(repo).is_some() { store.lazy() } else { store }
 }
 
 /// Opens with gix, refusing a repository of another owner as Git does.

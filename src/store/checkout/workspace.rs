@@ -5,6 +5,7 @@
 //! monitor runs, nothing that a repository inside the working tree configures, and on a server nothing that
 //! pushed attributes name. Implements K14, K25 (how a turn is judged).
 
+use crate::protocol::id::ObjectId;
 use crate::store::config::protected::standing_in;
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::{Git, GitCommand};
@@ -22,13 +23,25 @@ pub(crate) struct KnownTree {
     git_dir: PathBuf,
     common_dir: PathBuf,
     top: PathBuf,
+    /// The commit that it was filled with, in hex.
+    filled_with: Option<String>,
 }
 
 impl KnownTree {
-    /// Returns the working tree of this repository that a folder lies in; `None` where it lies in none.
-    pub(crate) fn of(repo: &Repository, folder: &Path) -> Option<Self> {
+    /// Returns the working tree of this repository that a folder lies in, which was filled with this commit; `None`
+    /// where it lies in none.
+    pub(crate) fn of(repo: &Repository, folder: &Path, filled_with: Option<ObjectId>) -> Option<Self> {
         let top = standing_in(&std::fs::canonicalize(folder).ok()?, &repo.git_dir)?;
-        Some(Self { git_dir: repo.git_dir.clone(), common_dir: repo.common_dir.clone(), top })
+        let filled_with = filled_with.map(|id| id.to_string());
+        Some(Self { git_dir: repo.git_dir.clone(), common_dir: repo.common_dir.clone(), top, filled_with })
+    }
+
+    pub(crate) fn top(&self) -> &Path {
+        &self.top
+    }
+
+    pub(crate) fn filled_with(&self) -> Option<&str> {
+        self.filled_with.as_deref()
     }
 }
 

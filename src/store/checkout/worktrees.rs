@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// The most bytes that are read of a file that holds one name.
 const LINE_MAX: u64 = 64 << 10;
+/// The most bytes that are read of a list of branches.
+const LIST_MAX: u64 = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Worktree {
@@ -144,7 +146,7 @@ fn busy(git_dir: &Path) -> Vec<(Busy, RefName)> {
         if let Ok(name) = read_plain(&folder.join("head-name"), LINE_MAX) {
             // With '--update-refs' the branches on the way are moved at the end. Of each there are three lines: its
             // name, and two ids.
-            let others = read_plain(&folder.join("update-refs"), LINE_MAX).unwrap_or_default();
+            let others = read_plain(&folder.join("update-refs"), LIST_MAX).unwrap_or_default();
             let others = others.split(|b| *b == b'\n').step_by(3).filter(|name| name.starts_with(b"refs/"));
             let all = std::iter::once(name.trim_ascii_end()).chain(others);
             return all.map(|name| (Busy::Rebase, RefName::new(name.to_vec()))).collect();

@@ -236,7 +236,7 @@ impl<'r> Hooks<'r> {
         let is_one = |(_, standing): &(HookEvent, Standing)| {
             matches!(standing, Standing::Block(_) | Standing::Configured(_) | Standing::ByHand(..))
         };
-        if !all.iter().any(is_one) {
+        if !all.iter().any(is_one) && self.files()?.is_empty() && self.by_hand()?.is_empty() {
             self.unadvertise(&marker)?;
         }
         Ok(all)

@@ -197,11 +197,12 @@ pub(in crate::supervisor) fn parse_stat(stat: &[u8]) -> Option<(i32, i32)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// True where a `/proc/<pid>/stat` names a controlling terminal.
-pub(in crate::supervisor) fn has_terminal(stat: &[u8]) -> bool {
-    let after = stat.iter().rposition(|b| *b == b')').map_or(&[][..], |at| &stat[at + 1..]);
-    let fields = std::str::from_utf8(after).unwrap_or_default();
-    fields.split_ascii_whitespace().nth(4).is_some_and(|device| device != "0")
+/// Returns the session in a `/proc/<pid>/stat`; `None` where the process has a controlling terminal.
+pub(in crate::supervisor) fn session_without_terminal(stat: &[u8]) -> Option<i32> {
+    let after = &stat[stat.iter().rposition(|b| *b == b')')? + 1..];
+    let mut fields = std::str::from_utf8(after).ok()?.split_ascii_whitespace().skip(3);
+    let (session, device) = (fields.next()?.parse().ok()?, fields.next()?);
+    (device == "0").then_some(session)
 }
 
 /// Returns the state in a `/proc/<pid>/stat`, which is one letter.

@@ -332,9 +332,7 @@ fn what_is_overlooked_or_unmerged_in_a_checkouts_way_is_mended_by_the_hint() {
 fn numbers_that_are_out_of_bounds_are_named() {
     let rig = Rig::new();
     rig.set("work", "ok");
-    for (key, value) in
-        [("jobs", "99999999999"), ("jobs", "10001"), ("jobs", "0"), ("role", "a/b")]
-    {
+    for (key, value) in [("jobs", "99999999999"), ("jobs", "10001"), ("jobs", "0"), ("role", "a/b")] {
         rig.git(&["config", "--global", &format!("aynig.{key}"), value]);
         let said = rig.aynig(&["tick", "work"]).expect(128);
         assert!(said.err.contains(&format!("bad value '{value}' for 'aynig.{key}'")), "{}", said.err);
