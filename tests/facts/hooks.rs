@@ -630,6 +630,28 @@ fn hooks_of_every_working_tree_go_at_once() {
     assert!(!linked.join(".githooks/post-commit").exists());
 }
 
+/// K40, K41: where one working tree has hooks, another's that can have none takes nothing away.
+#[test]
+fn hooks_of_one_working_tree_stay_where_another_can_have_none() {
+    if configured() {
+        return crate::support::skipped("this Git starts hooks by its configuration");
+    }
+    let life = Life::new(&STEPS);
+    life.git(&["config", "core.hooksPath", ".githooks"]);
+    life.run(&["hooks", "install"]).expect(0);
+    let linked = life.repo.home().join("linked");
+    git(&life, &["worktree", "add", "-q", "-b", "side", linked.to_str().unwrap()]);
+    std::fs::create_dir(linked.join(".githooks")).unwrap();
+    for name in ["post-commit", "post-merge", "post-rewrite", "post-receive"] {
+        let path = linked.join(".githooks").join(name);
+        std::fs::write(&path, "#!/usr/bin/python3\n").unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    done(life.aynig(&["hooks", "install"]).current_dir(&linked).output().unwrap()).expect(1);
+    life.run(&["set-state", "test", "-b", "work"]).expect(0);
+    done_on(&life, "work");
+}
+
 /// K38: commits in a working tree of a bare repository start their chains too.
 #[test]
 fn a_bare_repository_with_working_trees_has_all_hooks() {

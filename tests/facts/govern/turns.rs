@@ -89,6 +89,110 @@ fn what_a_worker_changed_is_seen_whatever_it_did_to_git() {
     }
 }
 
+/// G12, G13: nor is anything of a turn put down to another that is active on the branch, or to the folder that its command
+/// is in.
+#[test]
+fn a_turn_answers_for_its_own_slot() {
+    let life = life(|config| {
+        one_phase(config, "pm");
+        config["routing"]["work"]["max_concurrent_turns"] = json!(2);
+    });
+    worker(
+        &life,
+        &format!("{RESULT}\n[ $AGENTXCHAIN_ROLE = pm ] || echo evil >prod.txt\nresult '' review human"),
+    );
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    for role in ["pm", "qa"] {
+        govern(&life, &["assign", "-b", "work", role]).expect(0);
+    }
+    life.run(&["set-state", "turn/qa", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    assert_eq!(rejected_refs(&life).len(), 1, "{}", life.git(&["log", "-1", "--format=%B", "work"]));
+    assert!(!life.git(&["ls-tree", "--name-only", "work"]).contains("prod.txt"));
+    life.run(&["set-state", "turn/pm", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    assert_eq!(lines(&show(&life, ".agentxchain/history.jsonl"))[0]["role"], "pm");
+    // In a folder of the slot.
+    let life = self::life(|config| one_phase(config, "qa"));
+    life.write(
+        "d/.agentxchain/transactions/accept/a.json",
+        r#"{"kind":"x","appends":[{"file":"TALK.md","at":0,"text":"forged"}]}"#,
+    );
+    life.write(
+        ".aynig/command/turn/qa",
+        "#!/bin/sh\ncd d && exec git aynig govern turn -- \"$AYNIG_DIR/govern/worker\"\n",
+    );
+    life.git(&["add", "-f", "-A"]);
+    life.git(&["commit", "-qm", "a folder"]);
+    worker(&life, &format!("{RESULT}\necho evil >\"$WORKTREE_PATH/prod.txt\"\nresult '' review human"));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    let left = life.git(&["ls-tree", "-r", "--name-only", "work"]);
+    assert_eq!(
+        (rejected_refs(&life).len(), left.contains("d/TALK.md"), left.contains("prod.txt")),
+        (1, false, false),
+        "{left}"
+    );
+    assert!(state(&life)["active_turns"].as_object().is_some_and(|turns| turns.len() == 1));
+}
+
+/// G12: what a gate looked at is on the branch, whatever ignore rules hide.
+#[test]
+fn a_file_that_a_gate_saw_is_on_the_branch() {
+    let life = life(|config| {
+        config["workflow_kit"] = json!({});
+        config["gates"]["plan_signed"] = json!({ "requires_files": ["PLAN.md"] });
+    });
+    life.write(".gitignore", "PLAN.md\n");
+    life.git(&["add", "-A"]);
+    let asks = RESULT.replace(
+        "\"status\": \"skipped\"}",
+        "\"status\": \"skipped\"}, \"phase_transition_request\": \"implementation\"",
+    );
+    worker(&life, &format!("{asks}\necho plan >PLAN.md\nresult '' review dev"));
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    assert_eq!(
+        (state(&life)["phase"].as_str(), show(&life, "PLAN.md").as_str()),
+        (Some("implementation"), "plan")
+    );
+}
+
+/// G9: numbers and phases that a pushed state makes up end no verb otherwise than by name; and a blocked run whose turn
+/// stalled says what lets it go on.
+#[test]
+fn a_state_that_is_made_up_is_refused_by_name() {
+    let edited = |edit: &dyn Fn(&mut Value)| {
+        let life = life(|config| one_phase(config, "qa"));
+        govern(&life, &["start", "-b", "work"]).expect(0);
+        life.git(&["checkout", "-q", "work"]);
+        let mut state: Value = serde_json::from_str(&life.read(".agentxchain/state.json")).unwrap();
+        edit(&mut state);
+        life.write(".agentxchain/state.json", &format!("{state:#}\n"));
+        life.git(&["commit", "-qa", "--allow-empty", "-m", "made up\n\ndwp-state: turn/qa"]);
+        life.git(&["checkout", "-q", "main"]);
+        life
+    };
+    let life = edited(&|state| state["turn_sequence"] = json!(u64::MAX));
+    let said = govern(&life, &["assign", "-b", "work", "qa"]);
+    assert!(said.code != Some(101), "{said:?}");
+    let life = edited(&|state| {
+        state["status"] = json!("paused");
+        state["pending_phase_transition"] =
+            json!({ "from": "work", "to": "nowhere", "gate": "g", "requested_by_turn": "t" });
+    });
+    let head = life.rev("work");
+    let said = govern(&life, &["approve-phase", "-b", "work"]).expect(128);
+    assert!(said.stderr.contains("'nowhere' must be one of the configuration's routing"), "{said:?}");
+    assert_eq!(life.rev("work"), head);
+    let life = edited(&|_| {});
+    govern(&life, &["block", "-b", "work", "-m", "wait"]).expect(0);
+    life.run(&["set-state", "turn/qa", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(1);
+    let said = govern(&life, &["status", "-b", "work"]).expect(0);
+    assert!(said.stdout.contains("git aynig govern unblock -b work"), "{said:?}");
+}
+
 /// G5: a role that proposes changes makes none that it does not declare.
 #[test]
 fn a_role_that_proposes_changes_nothing_unsaid() {

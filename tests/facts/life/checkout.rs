@@ -230,12 +230,19 @@ fn a_branch_that_a_rebase_moves_along_is_skipped() {
     life.git(&["commit", "-qam", "other"]);
     life.git(&["checkout", "-q", "top"]);
     life.repo.try_git(&["rebase", "--update-refs", "--keep-empty", "main"]);
+    // As many come before it as there may be.
+    let list = life.repo.git_dir().join("rebase-merge/update-refs");
+    let id = life.rev("main");
+    let many: String = (0..2000).map(|n| format!("refs/heads/other-{n}\n{id}\n{id}\n")).collect();
+    let own = fs::read_to_string(&list).unwrap();
+    fs::write(&list, many + &own).unwrap();
     let (_, report) = life.report(&["work"]);
     assert_eq!(
         (report["result"].as_str(), report["why"].as_str()),
         (Some("busy"), Some("rebased")),
         "{report}"
     );
+    fs::write(&list, own).unwrap();
     assert_eq!(life.rev("refs/heads/work"), head);
     life.git(&["rebase", "--abort"]);
     life.tick(&["work"]).expect(0);

@@ -361,3 +361,43 @@ fn a_repository_that_is_away_for_a_while_loses_no_work() {
     assert_eq!(life.git(&["diff", "--name-status", "main", attempt]).trim_end(), "A\twork", "{report}");
     life.repo.assert_sound();
 }
+
+/// K14, K17: nor is its slot free to what it starts itself, and a job of the user's that has the run's id is none of it.
+#[test]
+fn what_is_left_of_a_killed_run_is_told_from_what_is_not() {
+    let nested = format!(
+        "until [ -e \"$T/go\" ]; do sleep 0.05; done; setsid '{BIN}' tick --jobs 1 next & echo $! >\"$T/nested\"; wait"
+    );
+    let first =
+        format!("echo $AYNIG_RUN_ID >\"$T/id\"; echo $$ >\"$T/own\"; echo $PPID >\"$T/guardian\"; {nested}");
+    let life = Life::new(&[("first", &first), ("build", &format!(": >\"$T/began\"; {DONE}"))]);
+    life.event("work", "first", "");
+    life.event("next", "build", "");
+    let tick = life.start_tick(&["--jobs", "1", "work"]);
+    let said = |name: &str| fs::read_to_string(life.shared().join(name)).ok()?.trim().parse::<i32>().ok();
+    let guardian = eventually("the command is at work", || said("guardian"));
+    let signal = |pid, signal| nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal).unwrap();
+    for (pid, what) in
+        [(guardian, Signal::SIGSTOP), (tick.pid(), Signal::SIGKILL), (guardian, Signal::SIGKILL)]
+    {
+        signal(pid, what);
+    }
+    fs::write(life.shared().join("go"), "").unwrap();
+    let nested = eventually("it has started a tick", || said("nested"));
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(!life.shared().join("began").exists(), "the slot is its own still");
+    signal(nested, Signal::SIGKILL);
+    // A job in a session of its own, one process of which has the id.
+    let job = format!(
+        "AYNIG_RUN_ID={} sleep 300 & echo $! >'{}'; wait",
+        life.said("id").trim(),
+        life.shared().join("job").display()
+    );
+    let mut job = std::process::Command::new("setsid").args(["sh", "-c", &job]).spawn().unwrap();
+    let child = eventually("the job is at work", || said("job"));
+    life.tick(&["--jobs", "1", "next"]).expect(0);
+    assert!(!crate::support::life::lives(life.said("own").trim()));
+    assert!(job.try_wait().unwrap().is_none() && crate::support::life::lives(&child.to_string()));
+    signal(child, Signal::SIGKILL);
+    job.wait().unwrap();
+}
