@@ -163,3 +163,19 @@ impl Ground<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// N9: a program is found by whole paths alone: an entry of PATH that is relative, or empty, leads into a branch's files.
+    #[test]
+    fn a_program_is_found_by_whole_paths_alone() {
+        let own = [("PATH".into(), "/bin:.::rel/bin:/usr/bin:".into()), ("HOME".into(), "/home/ada".into())];
+        let made = environment(&own, &[]);
+        let path: Vec<_> = made.iter().filter(|(name, _)| name == "PATH").map(|(_, path)| path).collect();
+        assert_eq!(path, ["/bin:/usr/bin"]);
+        let made = environment(&own, &[("PATH".into(), "bin:/opt/bin".into())]);
+        assert!(made.contains(&("PATH".into(), "/opt/bin".into())));
+    }
+}
