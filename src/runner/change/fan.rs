@@ -84,10 +84,6 @@ impl Runner<'_> {
         if !known.is_empty() {
             // The branch is fanned already. If an earlier `fan` was cut short, this creates what is missing.
             let made = self.make_missing(branch, &known)?;
-            if made.is_empty() && known.len() != own.len().min(ATTEMPTS_MAX) {
-                let names = known.iter().map(|(name, _)| RefName::branch(name)).collect();
-                return Err(ChangeError::Fanned(branch.clone(), names));
-            }
             return Ok(Fanned { written: written(branch, tip.id(), &state), made });
         }
         if trigger.dialect != Dialect::Dwp {

@@ -455,10 +455,18 @@ fn a_push_on_request_without_an_answer_is_neither_done_nor_failed() {
     assert!(said.contains("hint: git push origin work"), "{said}");
 }
 
+/// Lets the remote leave objects out of a clone, and give them later.
+fn gives_parts(net: &Net) {
+    for key in ["uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"] {
+        net.git(&["config", key, "true"]);
+    }
+}
+
 /// K37
 #[test]
 fn shallow_clones_and_other_formats_share_a_remote() {
     let net = Net::new(&[("build", DONE)]);
+    gives_parts(&net);
     for (name, how) in
         [("shallow", vec!["--depth=1"]), ("bare", vec!["--bare"]), ("partial", vec!["--filter=blob:none"])]
     {
@@ -472,6 +480,31 @@ fn shallow_clones_and_other_formats_share_a_remote() {
         net.clone_as("reftable", &["--ref-format=reftable"]).tick(&["reftable"]).expect(0);
         assert_eq!(net.states("reftable"), ["done", "working", "build"]);
     }
+}
+
+/// K17: a tick in a partial clone that waits for an object is ended by a signal, and claims nothing.
+#[test]
+fn a_tick_that_waits_for_a_missing_object_ends_at_a_signal() {
+    let net = Net::new(&[("build", DONE)]);
+    gives_parts(&net);
+    let machine = net.clone_as("partial", &["--filter=blob:none", "--no-checkout"]);
+    let marker = net.life.shared().join("asked");
+    let slow = net.life.shared().join("slow");
+    std::fs::write(&slow, format!("#!/bin/sh\n: >'{}'\nexec sleep 60\n", marker.display())).unwrap();
+    std::fs::set_permissions(&slow, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    machine.git(&["config", "remote.origin.uploadpack", &format!("'{}'", slow.display())]);
+    let event = machine.git(&["commit-tree", "-p", "HEAD", "-m", "x\n\ndwp-state: build", "HEAD^{tree}"]);
+    machine.git(&["update-ref", "refs/heads/work", event.trim_end()]);
+    let began = std::time::Instant::now();
+    let tick = crate::support::life::Running::of(machine.aynig(&["tick", "--remote", ".", "work"]));
+    crate::support::life::eventually("it asks the remote", || marker.exists().then_some(()));
+    tick.signal(nix::sys::signal::Signal::SIGTERM);
+    tick.signal(nix::sys::signal::Signal::SIGINT);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    tick.signal(nix::sys::signal::Signal::SIGINT);
+    let said = tick.done();
+    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{said:?}");
+    assert_eq!(machine.git(&["rev-parse", "work"]).trim_end(), event.trim_end(), "{said:?}");
 }
 
 /// K7: clocks of several machines differ.
