@@ -272,9 +272,13 @@ impl GitStore {
         read
     }
 
+    fn cat_file(&self, kind: &str, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+        self.git.command(&self.common_dir).verb("cat-file").args([kind, &id.to_string()]).ok()
+    }
+
     fn read_one(&self, id: ObjectId, kind: &str) -> Result<Vec<u8>, StoreError> {
         if self.is_lazy && kind != "commit" {
-            return self.git.command(&self.common_dir).verb("cat-file").args([kind, &id.to_string()]).ok();
+            return self.cat_file(kind, id);
         }
         self.read_raw(&[id], kind).pop().unwrap_or_else(|| {
             Err(StoreError::Object { id, cause: "git cat-file did not answer".to_owned() })
@@ -432,7 +436,7 @@ impl Store for GitStore {
     }
 
     fn blob_size(&self, id: ObjectId) -> Result<u64, StoreError> {
-        let said = self.git.command(&self.common_dir).verb("cat-file").args(["-s", &id.to_string()]).ok()?;
+        let said = self.cat_file("-s", id)?;
         let size = std::str::from_utf8(&said).ok().and_then(|text| text.trim().parse().ok());
         size.ok_or_else(|| StoreError::Object { id, cause: "git does not say how large it is".to_owned() })
     }
