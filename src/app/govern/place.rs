@@ -169,24 +169,18 @@ pub(super) fn files(
         Some(folder) => entry(folder, "state.json")?,
         None => None,
     };
-    let too_large = |name: &str| {
-        (PathBuf::from(named(branch, name)), vec![format!("it must have at most {STATE_MAX} bytes")])
-    };
-    let config = match entry(tree, PROJECT)? {
-        Some(id) if store.blob_size(id)? > STATE_MAX => {
-            let (path, errors) = too_large(PROJECT);
-            return Err(GovernedError::InvalidConfig { path, errors }.into());
+    let read = |id: Option<ObjectId>, name: &str, unfit: fn(PathBuf, Vec<String>) -> GovernedError| {
+        let Some(id) = id else { return Ok(None) };
+        if store.blob_size(id)? > STATE_MAX {
+            let errors = vec![format!("it must have at most {STATE_MAX} bytes")];
+            return Err(unfit(PathBuf::from(named(branch, name)), errors).into());
         }
-        id => id.map(|id| store.read_blob(id)).transpose()?,
+        Ok::<_, GovernError>(Some(store.read_blob(id)?))
     };
-    let state = match state {
-        Some(id) if store.blob_size(id)? > STATE_MAX => {
-            let (path, errors) = too_large(".agentxchain/state.json");
-            return Err(GovernedError::InvalidState { path, errors }.into());
-        }
-        id => id.map(|id| store.read_blob(id)).transpose()?,
-    };
-    Ok([config, state])
+    Ok([
+        read(entry(tree, PROJECT)?, PROJECT, |path, errors| GovernedError::InvalidConfig { path, errors })?,
+        read(state, ".agentxchain/state.json", |path, errors| GovernedError::InvalidState { path, errors })?,
+    ])
 }
 
 /// Opens the project in a checkout of a branch, with the configuration that may be acted on.
