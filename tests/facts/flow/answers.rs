@@ -58,12 +58,7 @@ fn a_no_to_a_call_of_a_raw_program_is_its_next_turn() {
     let call = |to: &str| json!({"name": "send_handoff", "args": {"to": to, "message": "do it"}});
     for (verb, turns) in [("deny", "2"), ("approve", "1")] {
         let mut stage = raw(&[call("worker")]);
-        let id = stage.id("lead");
-        stage.flow.nodes[&id].config.permissions = serde_json::from_value(
-            json!({"cliPermissionsMode": "gated", "agentManagementRequiresApproval": true}),
-        )
-        .unwrap();
-        stage.write_flow();
+        stage.gate("lead");
         let (life, branch) = (&stage.life, stage.branch("lead"));
         life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);
         let run = life.start_tick(&[&branch]);

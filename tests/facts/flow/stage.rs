@@ -49,6 +49,15 @@ impl Stage {
         stage
     }
 
+    /// Has each call of a node wait for a person.
+    pub fn gate(&mut self, label: &str) {
+        let id = self.id(label);
+        let gated =
+            serde_json::json!({"cliPermissionsMode": "gated", "agentManagementRequiresApproval": true});
+        self.flow.nodes[&id].config.permissions = serde_json::from_value(gated).unwrap();
+        self.write_flow();
+    }
+
     /// Writes the flow, by Git alone.
     pub fn write_flow(&self) {
         let git = |args: &[&str]| self.life.git(args);

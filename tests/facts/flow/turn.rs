@@ -324,12 +324,7 @@ fn a_gated_call_waits_for_a_person() {
         says("Asked.")
     );
     let mut stage = played(&script, &[("solo", "implementer")]);
-    let id = stage.id("solo");
-    stage.flow.nodes[&id].config.permissions = serde_json::from_value(
-        json!({"cliPermissionsMode": "gated", "agentManagementRequiresApproval": true}),
-    )
-    .unwrap();
-    stage.write_flow();
+    stage.gate("solo");
     let (life, branch) = (&stage.life, stage.branch("solo"));
     life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);
     let tick = life.start_tick(&[&branch]);
@@ -371,12 +366,7 @@ fn a_person_is_asked_about_the_call_that_is_made() {
         says("Asked.")
     );
     let mut stage = played(&script, &[("solo", "implementer")]);
-    let id = stage.id("solo");
-    stage.flow.nodes[&id].config.permissions = serde_json::from_value(
-        json!({"cliPermissionsMode": "gated", "agentManagementRequiresApproval": true}),
-    )
-    .unwrap();
-    stage.write_flow();
+    stage.gate("solo");
     let (life, branch) = (&stage.life, stage.branch("solo"));
     life.run(&["send", &branch, "-m", "go", "--no-tick"]).expect(0);
     let tick = life.start_tick(&[&branch]);

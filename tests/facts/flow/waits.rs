@@ -20,12 +20,7 @@ fn gated() -> Stage {
         says("Asked.")
     );
     let mut stage = played(&script, SOLO);
-    let id = stage.id("solo");
-    stage.flow.nodes[&id].config.permissions = serde_json::from_value(
-        json!({"cliPermissionsMode": "gated", "agentManagementRequiresApproval": true}),
-    )
-    .unwrap();
-    stage.write_flow();
+    stage.gate("solo");
     stage
 }
 
