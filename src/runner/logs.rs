@@ -1,7 +1,7 @@
 //! Where a run's output is kept.
 //!
 //! Logs are in `.aynig/logs/` of the main working tree, a folder that ignores itself; in a bare repository,
-//! and where the working tree has no place for it, in `aynig/logs/` of the Git directory. They are in the
+//! and where the working tree has no place for it, or one of another account's, in `aynig/logs/` of the Git directory. They are in the
 //! latter too where a branch brings a `.gitignore` of its own into the former, which would put logs into
 //! commits: logs that are there already are then moved by the verb or the hook that comes next. Files are made
 //! new, never through a symbolic link. Implements K16, K48a (where its file is).
@@ -55,6 +55,7 @@ pub(crate) fn folder(repo: &Repository) -> (PathBuf, bool) {
     match in_tree(repo).filter(|logs| is_ignored(logs)) {
         None => (inside, true),
         Some(_) if sparse::leaves_out(repo, LOGS) => (inside, false),
+        Some(logs) if is_closed(&logs) => (inside, false),
         Some(logs) => (logs, false),
     }
 }
@@ -66,6 +67,12 @@ fn in_tree(repo: &Repository) -> Option<PathBuf> {
     let logs = aynig.join("logs");
     let plain = |path: &Path| path.symlink_metadata().map_or(true, |m| m.is_dir());
     (plain(&aynig) && plain(&logs)).then_some(logs)
+}
+
+/// True for a folder that this account may not write to: another account, such as root, was the first to tick here.
+fn is_closed(logs: &Path) -> bool {
+    use nix::unistd::{AccessFlags, access};
+    access(logs, AccessFlags::W_OK | AccessFlags::X_OK).is_err_and(|why| why == nix::errno::Errno::EACCES)
 }
 
 /// Returns every folder in which a log may be found: those of [`folders`], and the one in the working tree where

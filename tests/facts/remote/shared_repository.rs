@@ -270,6 +270,37 @@ fn another_account_of_the_group_adds_worktrees_and_ticks() {
     assert!(!left.exists());
 }
 
+/// K16: root's first tick makes the folder of logs in a working tree that is not the group's.
+#[test]
+fn logs_that_another_account_began_keep_no_account_from_a_tick() {
+    if !nix::unistd::geteuid().is_root() || which::which("setpriv").is_err() {
+        return crate::support::skipped("only root can be two accounts");
+    }
+    let life = Life::new(&[("build", "echo \"by $(id -u)\"; echo 'SET_STATE {\"state\":\"done\"}'")]);
+    life.config("safe.directory", "*");
+    life.git(&["config", "core.sharedRepository", "group"]);
+    for branch in ["one", "two", "three"] {
+        life.event(branch, "build", "");
+    }
+    give_away(&life);
+    give_to_group(&life.repo.git_dir());
+    let answer = |account: u32, branch: &str| {
+        let mut command = life.repo.command("setpriv");
+        command.env("XDG_CACHE_HOME", life.repo.home().join(format!("cache-{account}")));
+        command.args([&format!("--reuid={account}"), &format!("--regid={GROUP}"), "--clear-groups", BIN]);
+        done(command.args(["tick", "--jobs", "2", branch]).output().unwrap()).expect(0);
+    };
+    answer(0, "one");
+    assert!(life.path(".aynig/logs").is_dir());
+    answer(OTHER, "two");
+    answer(0, "three");
+    for (branch, account) in [("one", 0), ("two", OTHER), ("three", 0)] {
+        let told = life.run(&["logs", branch]).expect(0).stdout;
+        assert!(told.starts_with(&format!("by {account}\n")), "{branch}: {told}");
+    }
+    assert_eq!(life.git(&["status", "--porcelain"]), "");
+}
+
 /// K14, K57: an account takes a slot of its own before another's, whose files it may not write and would leave behind.
 #[test]
 fn accounts_that_take_turns_keep_their_slots() {
