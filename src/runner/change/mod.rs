@@ -270,8 +270,11 @@ impl Runner<'_> {
             let message = transition::canceled(&lease, &id, &details, paused_by);
             let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &message)?;
             if self.advance(branch, tip.id(), commit, "aynig: cancel")? {
-                // What the run's command left behind is told by that, and no runner may be there to do it.
-                self.unfollow(&run_id, &[tip.id()]);
+                // What the run's command left behind is told by that, and no runner may be there to do it. The ref
+                // of a run that lives is its runner's: this branch may be a copy of the run's own.
+                if self.is_dead(&run_id) {
+                    self.unfollow(&run_id, &[tip.id()]);
+                }
                 let state = StateName::new(crate::protocol::name::CANCELED);
                 let state = state.map_err(|e| ChangeError::Message(e.to_string()))?;
                 let notes = lease.origin_state().map(Note::AskedAgainBy).into_iter().collect();

@@ -178,6 +178,24 @@ fn waiting() -> (Life, crate::support::life::Running) {
     (life, tick)
 }
 
+/// K44: the ref of a run that lives is its runner's, whatever else its lease is copied to.
+#[test]
+fn canceling_a_copy_takes_nothing_from_the_run() {
+    let life = asked("echo $$ >\"$T/up\"; read x <\"$T/gate\"; state done");
+    let mut gate = life.gate("gate");
+    let tick = life.start_tick(&["--json", "work"]);
+    life.hear("up");
+    let run = life.trailer("work", "aynig-run-id").unwrap();
+    life.git(&["branch", "copy", "work"]);
+    life.run(&["cancel", "copy"]).expect(0);
+    assert_eq!(life.rev(&format!("refs/aynig/run/{run}")), life.rev("work"));
+    assert_eq!(states(&life, "copy")[0], "canceled");
+    gate.open();
+    assert_eq!(tick.done().expect(0).json()["result"].as_str(), Some("own"));
+    assert_eq!(states(&life, "work"), ["done", "working", "build"]);
+    assert_eq!(life.git(&["for-each-ref", "refs/aynig/run"]), "");
+}
+
 /// K29, K24: `cancel` carries no run id, and is no outcome of the command's.
 #[test]
 fn cancel_is_felt_at_once_and_says_whose_lease_it_was() {
