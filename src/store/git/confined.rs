@@ -79,11 +79,16 @@ impl Confined {
     }
 }
 
-/// Returns what a child that judges or makes signatures is given: whom to believe is for the account to say.
+/// Returns what a child that judges or makes signatures is given: whom to believe is for the account to say, and
+/// for whoever calls this process, by `git -c`.
 pub(crate) fn of_signatures(git: &Git, git_dir: &Path) -> Result<Settings, StoreError> {
     let judges = ["program", "defaultkeycommand", "allowedsignersfile", "revocationfile", "mintrustlevel"];
     let is_judge = |key: &Key| key.section == b"gpg" && judges.iter().any(|name| key.name == name.as_bytes());
-    Ok(overrides(&list(&git.at_liberty(), git_dir)?, is_judge))
+    let all = list(&git.at_liberty(), git_dir)?;
+    let is_signing = |key: &Key| key.section == b"gpg" || key.section == b"user" && key.name == b"signingkey";
+    let said = all.iter().filter(|value| value.said && is_signing(&value.key));
+    let said = said.map(|value| setting(&value.key.whole(), &value.value));
+    Ok(overrides(&all, is_judge).into_iter().chain(said).collect())
 }
 
 /// A key in its parts; section and name in lower case.
@@ -115,7 +120,10 @@ impl Key {
 struct Value {
     key: Key,
     value: Vec<u8>,
+    /// True for what the account or the system says, or this process's caller.
     protected: bool,
+    /// True for what the caller of this process said by `git -c`.
+    said: bool,
 }
 
 /// Returns all configuration that Git reads for this Git directory, in Git's order.
@@ -135,7 +143,7 @@ fn list(git: &Git, git_dir: &Path) -> Result<Vec<Value>, StoreError> {
         };
         let Some(key) = Key::parse(key) else { continue };
         let protected = matches!(scope, b"system" | b"global" | b"command");
-        values.push(Value { key, value: value.to_vec(), protected });
+        values.push(Value { key, value: value.to_vec(), protected, said: scope == b"command" });
     }
     Ok(values)
 }
@@ -257,7 +265,7 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
 
     fn value(key: &str, value: &str, protected: bool) -> Value {
-        Value { key: Key::parse(key.as_bytes()).unwrap(), value: value.into(), protected }
+        Value { key: Key::parse(key.as_bytes()).unwrap(), value: value.into(), protected, said: false }
     }
 
     fn given(all: &[Value]) -> Vec<String> {

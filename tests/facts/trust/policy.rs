@@ -159,6 +159,31 @@ fn where_signatures_are_asked_for_only_signed_heads_are_dispatched_and_ours_are_
     }
 }
 
+/// K35: whom to believe, and the key that signs, may be said for one call by its caller.
+#[test]
+fn a_caller_says_by_git_c_how_commits_are_signed() {
+    for git in gits() {
+        let world = World::new(&git);
+        let dir = asked(&world);
+        world.aynig(&dir, &["trust"]).expect(0);
+        signing(&world);
+        let said: Vec<String> = ["gpg.format", "user.signingKey", "gpg.ssh.allowedSignersFile"]
+            .map(|key| {
+                let value = world.git(&dir, &["config", "--global", "--get", key]);
+                global(&world, &["--unset", key]);
+                format!("{key}={}", value.trim())
+            })
+            .to_vec();
+        global(&world, &["aynig.requireSignature", "true"]);
+        world.aynig(&dir, &["set-state", "build", "-b", "work"]).expect(2);
+        let options: Vec<&str> = said.iter().flat_map(|said| ["-c", said.as_str()]).collect();
+        let by_git = |args: &[&str]| world.try_git(&dir, &[&options[..], &["aynig"], args].concat());
+        by_git(&["set-state", "build", "-b", "work"]).expect(0);
+        let said = by_git(&["tick", "work"]).expect(0);
+        assert!(said.out.contains("build -> review"), "{}", said.out);
+    }
+}
+
 /// K33, S16
 #[test]
 fn s16_a_repository_of_another_user_is_refused_as_git_refuses_it() {
