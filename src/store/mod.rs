@@ -231,13 +231,16 @@ pub struct NewCommit {
 /// One entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
-    /// Its mode, such as `0o100755`; folders are `0o040000`.
+    /// Its mode, such as `0o100755`; of folders [`FOLDER`].
     pub mode: u32,
     /// Its name, one segment.
     pub name: Vec<u8>,
     /// The object that it names: a blob, a tree, or the commit of a submodule.
     pub id: ObjectId,
 }
+
+/// The mode of a folder in a tree.
+pub(crate) const FOLDER: u32 = 0o040000;
 
 impl TreeEntry {
     /// True for a plain file, executable or not.

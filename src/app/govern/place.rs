@@ -18,9 +18,9 @@ use crate::protocol::id::ObjectId;
 use crate::runner::change::{Ground, Written};
 use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError, Silent};
-use crate::store::RefName;
 use crate::store::repository::Repository;
 use crate::store::workspace::KnownTree;
+use crate::store::{FOLDER, RefName, TreeEntry};
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -161,12 +161,17 @@ pub(super) fn files(
     tree: ObjectId,
 ) -> Result<[Option<Vec<u8>>; 2], GovernError> {
     let store = &runner.store;
-    let entry = |tree: ObjectId, name: &str| -> Result<Option<ObjectId>, RunnerError> {
-        let entry = store.read_tree(tree)?.into_iter().find(|entry| entry.name == name.as_bytes());
-        Ok(entry.map(|entry| entry.id))
+    let entry = |tree: ObjectId, name: &str| -> Result<Option<TreeEntry>, RunnerError> {
+        Ok(store.read_tree(tree)?.into_iter().find(|entry| entry.name == name.as_bytes()))
     };
+    let config = entry(tree, PROJECT)?.map(|entry| entry.id);
     let state = match entry(tree, ".agentxchain")? {
-        Some(folder) => entry(folder, "state.json")?,
+        Some(folder) if folder.mode == FOLDER => entry(folder.id, "state.json")?.map(|entry| entry.id),
+        Some(_) => {
+            let path = PathBuf::from(named(branch, ".agentxchain"));
+            let source = std::io::ErrorKind::NotADirectory.into();
+            return Err(GovernedError::Io { what: "read", path, source }.into());
+        }
         None => None,
     };
     let read = |id: Option<ObjectId>, name: &str, unfit: fn(PathBuf, Vec<String>) -> GovernedError| {
@@ -178,7 +183,7 @@ pub(super) fn files(
         Ok::<_, GovernError>(Some(store.read_blob(id)?))
     };
     Ok([
-        read(entry(tree, PROJECT)?, PROJECT, |path, errors| GovernedError::InvalidConfig { path, errors })?,
+        read(config, PROJECT, |path, errors| GovernedError::InvalidConfig { path, errors })?,
         read(state, ".agentxchain/state.json", |path, errors| GovernedError::InvalidState { path, errors })?,
     ])
 }

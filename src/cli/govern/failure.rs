@@ -121,6 +121,9 @@ fn hint(error: &GovernedError) -> Option<String> {
     fixed_hint(error).map(str::to_owned)
 }
 
+/// What shows who made of the folder of a run what it is.
+const LOG: &str = "git log --stat -- .agentxchain";
+
 fn fixed_hint(error: &GovernedError) -> Option<&'static str> {
     match error {
         GovernedError::NoState { .. } => Some("git aynig govern start"),
@@ -154,9 +157,10 @@ fn fixed_hint(error: &GovernedError) -> Option<&'static str> {
         | GovernedError::UnknownNotification { .. }
         | GovernedError::Blank { .. }
         | GovernedError::NoSuchRole { .. }
-        | GovernedError::Io { .. }
         | GovernedError::ForeignOwner { .. }
         | GovernedError::Workspace { .. } => None,
-        GovernedError::Outside { .. } => Some("git log --stat -- .agentxchain"),
+        GovernedError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotADirectory => Some(LOG),
+        GovernedError::Io { .. } => None,
+        GovernedError::Outside { .. } => Some(LOG),
     }
 }

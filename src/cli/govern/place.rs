@@ -81,6 +81,11 @@ impl Where {
                 let switch = format!("git switch {} && git mv ", shell_word(branch.as_bytes()));
                 mended = mended.replacen("git mv ", &switch, 1);
             }
+            // A folder that is named need not be in a repository.
+            if let (Some(root), true) = (&self.root, mended.contains("git mv ")) {
+                let state = shell_word(root.join(".agentxchain/state.json").as_os_str().as_bytes());
+                mended = format!("mv {state} {state}.old && {VERB}start{flags}");
+            }
             *hint = mended;
         }
         failed

@@ -12,14 +12,13 @@ use crate::protocol::declaration::{Rest, Take, is_inside};
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::hex;
 use crate::runner::talk::TalkError;
-use crate::store::TreeEntry;
+use crate::store::{FOLDER, TreeEntry};
 use sha2::{Digest, Sha256};
 
 /// Most paths that a declaration takes.
 const TAKEN_MAX: usize = 1000;
 /// Most paths that an agent is told of.
 const TOLD_MAX: usize = 20;
-const FOLDER: u32 = 0o040000;
 
 /// What a turn changed.
 #[derive(Debug, Default)]

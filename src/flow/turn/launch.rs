@@ -15,7 +15,7 @@ use crate::agents::{Talk, Told, admit, program, turn};
 use crate::contract::prompt::Prompt;
 use crate::contract::words::Provider;
 use crate::runner::talk::TalkError;
-use crate::store::TreeEntry;
+use crate::store::{FOLDER, TreeEntry};
 use crate::supervisor::own_program;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -37,7 +37,6 @@ const QUIET: [(&str, &str); 6] = [
     ("GIT_TERMINAL_PROMPT", "0"),
 ];
 const LINK: u32 = 0o120000;
-const FOLDER: u32 = 0o040000;
 
 /// Returns the environment of what a turn starts.
 pub fn environment(

@@ -395,5 +395,43 @@ fn a_state_that_does_not_fit_can_be_set_aside() {
             "{done:?}"
         );
         assert_eq!(show(&life, ".agentxchain/state.json.old"), foreign);
+        // In a plain folder without Git.
+        let dir = life.repo.home().join("a plain folder");
+        std::fs::create_dir_all(dir.join(".agentxchain")).unwrap();
+        std::fs::copy(life.path("agentxchain.json"), dir.join("agentxchain.json")).unwrap();
+        std::fs::write(dir.join(".agentxchain/state.json"), foreign).unwrap();
+        let said = govern(&life, &["start", "--root", dir.to_str().unwrap()]).expect(128);
+        let hint = said.stderr.split("hint: ").nth(1).unwrap_or_else(|| panic!("{said:?}"));
+        let done = pasted(&life, hint.trim());
+        assert_eq!(
+            std::fs::read_to_string(dir.join(".agentxchain/state.json.old")).unwrap(),
+            foreign,
+            "{done:?}"
+        );
+        let begun: Value =
+            serde_json::from_slice(&std::fs::read(dir.join(".agentxchain/state.json")).unwrap()).unwrap();
+        assert_eq!(begun["status"], "active");
+    }
+}
+
+/// G13: what is no folder is said so, and named.
+#[test]
+fn a_file_in_place_of_the_runs_folder_is_named() {
+    for link in [false, true] {
+        let life = short();
+        life.git(&["checkout", "-q", "-b", "work"]);
+        match link {
+            true => std::os::unix::fs::symlink("x", life.path(".agentxchain")).unwrap(),
+            false => life.write(".agentxchain", "text"),
+        }
+        life.git(&["add", "-A", "-f", ".agentxchain"]);
+        life.git(&["commit", "-qm", "a file"]);
+        let head = life.rev("work");
+        let said = govern(&life, &["start"]).expect(128);
+        assert!(said.stderr.contains(".agentxchain") && !said.stderr.contains("fsck"), "{said:?}");
+        let said = govern(&life, &["status"]).expect(128);
+        assert!(said.stderr.contains("cannot read 'work:.agentxchain'"), "{said:?}");
+        assert!(said.stderr.contains("hint: git log --stat -- .agentxchain"), "{said:?}");
+        assert_eq!(life.rev("work"), head);
     }
 }
