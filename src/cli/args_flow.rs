@@ -67,6 +67,43 @@ pub enum FlowVerb {
     Turn(FlowTurn),
 }
 
+impl FlowVerb {
+    /// Returns the flow that the verb is about, as typed; `None` where it is about none, or found by something else.
+    pub fn flow(&self) -> Option<&str> {
+        Some(match self {
+            Self::Show(args) | Self::Pause(args) => &args.flow,
+            Self::Node(args) => match &args.verb {
+                NodeVerb::Add(args) => &args.flow,
+                NodeVerb::Set(args) => &args.flow,
+                NodeVerb::Remove(args) => &args.flow,
+            },
+            Self::Edge(args) => match &args.verb {
+                EdgeVerb::Add(args) => &args.flow,
+                EdgeVerb::Set(args) => &args.flow,
+                EdgeVerb::Remove(args) => &args.flow,
+            },
+            Self::Send(args) | Self::Interrupt(args) => &args.flow,
+            Self::Reset(args) | Self::Start(args) => &args.flow,
+            Self::Resume(args) => &args.flow,
+            Self::Stop(args) | Self::Rm(args) => &args.flow,
+            Self::Mode(args) => &args.flow,
+            Self::Set(args) => &args.flow,
+            Self::Events(args) => &args.flow,
+            Self::Artifacts(args) => &args.flow,
+            Self::Approvals(args) => return args.flow.as_deref(),
+            Self::Init(_)
+            | Self::New(_)
+            | Self::List(_)
+            | Self::Approve(_)
+            | Self::Deny(_)
+            | Self::Modify(_)
+            | Self::Template(_)
+            | Self::Route(_)
+            | Self::Turn(_) => return None,
+        })
+    }
+}
+
 /// Where flows are, and how is answered.
 #[derive(Debug, Clone, Args, Default)]
 pub struct Where {

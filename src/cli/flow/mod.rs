@@ -22,10 +22,21 @@ use crate::app::flow::lines::ChangeLine;
 use crate::app::session::Session;
 use crate::contract::id::{EdgeId, NodeId};
 use crate::flow::Kept;
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 
 /// Runs `git aynig flow`.
 pub(super) fn run(global: &Global, verb: &FlowVerb) -> Result<i32, Failure> {
+    perform(global, verb).map_err(|mut failed| {
+        // A hint about 'a flow' means the one that was typed.
+        if let Some(flow) = verb.flow() {
+            let flow = shell_word(flow.as_bytes());
+            failed.hints.iter_mut().for_each(|hint| *hint = hint.replace("<flow>", &flow));
+        }
+        failed
+    })
+}
+
+fn perform(global: &Global, verb: &FlowVerb) -> Result<i32, Failure> {
     match verb {
         FlowVerb::Events(args) => events::run(global, args),
         FlowVerb::Artifacts(args) => events::artifacts(global, args),

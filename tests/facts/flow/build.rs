@@ -88,6 +88,8 @@ fn all_who_change_one_flow_at_once_land() {
 fn what_cannot_be_is_refused_by_name() {
     let life = review();
     let before = life.rev(&life.flow_ref());
+    let said = life.flow(&["send", "review", "nobody", "-m", "x"]);
+    assert!(said.stderr.contains("hint: git aynig flow show review\n"), "{said:?}");
     let add = |more: &[&str]| {
         let add = ["node", "add", "review", "--label", "x", "--role", "r", "--provider", "custom"];
         life.flow(&[&add[..], more].concat())
