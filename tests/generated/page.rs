@@ -55,11 +55,13 @@ fn synopsis(command: &Command) -> Roff {
             (Some(long), _) => format!("--{long}"),
             (None, short) => format!("-{}", short.unwrap_or_default()),
         };
-        line.extend([roman(" ["), bold(flag.as_str())]);
+        let (open, close) = if arg.is_required_set() { ("", "") } else { ("[", "]") };
+        line.extend([roman(format!(" {open}")), bold(flag.as_str())]);
         if arg.get_action().takes_values() {
             line.extend([roman(" "), italic(names(arg))]);
         }
-        line.push(roman(if matches!(arg.get_action(), ArgAction::Append) { "]..." } else { "]" }));
+        let more = if matches!(arg.get_action(), ArgAction::Append) { "..." } else { "" };
+        line.push(roman(format!("{close}{more}")));
     }
     for arg in command.get_positionals() {
         let (open, close) = if arg.is_required_set() { ("", "") } else { ("[", "]") };
@@ -96,7 +98,8 @@ fn acts(command: &Command) -> Roff {
         for arg in act.get_positionals() {
             let names = arg.get_value_names().unwrap_or_default().join(" ").to_lowercase();
             let separator = if arg.is_last_set() { " -- " } else { " " };
-            head.extend([roman(separator), italic(format!("[{names}]"))]);
+            let (open, close) = if arg.is_required_set() { ("<", ">") } else { ("[", "]") };
+            head.extend([roman(separator), italic(format!("{open}{names}{close}"))]);
         }
         roff.text(head);
         let about = act.get_about().map(ToString::to_string).unwrap_or_default();

@@ -12,7 +12,7 @@ commit's body, as any run; git-aynig-retry(1) asks for it again. While one branc
 are to land in the same place wait; with --after in an order of your own. Of two whose checks begin in the same moment one lands, \
 and the other is merged and checked again.
 
-The branch itself holds what was checked: the merge with its target, or its commits on top of it, and in the end the state \
+The branch itself holds what was checked: the merge with its target, or with --linear (--rebase says the same) its commits on top of it, and in the end the state \
 'landed'. A command may ask for its own branch to be landed, by declaring the state 'land' with the trailer \
 'dwp-land-onto: main'.
 
