@@ -21,6 +21,8 @@ use crate::protocol::id::ObjectId;
 use crate::protocol::landing::Request;
 use crate::protocol::name::StateName;
 use crate::protocol::resemble::missed_state;
+use crate::store::command_copy::Copied;
+use crate::store::command_start::Unfit;
 use crate::store::command_tree::Command;
 use crate::store::slots::Slot;
 use crate::store::{RefName, StoreError};
@@ -302,8 +304,13 @@ impl Runner<'_> {
             return Ok(Step::JudgeAgain);
         }
         let Some(slot) = slot else { return end(Verdict::NoSlot) };
-        let place = command_copy::materialize(self.repo, &*self.store, command.tree);
-        let place = place.map_err(|error| self.no_copy(error))?;
+        let stops = || self.interrupt.signal().is_some();
+        let copied = command_copy::materialize(self.repo, &*self.store, command.tree, &stops);
+        let place = match copied.map_err(|error| self.no_copy(error))? {
+            Copied::At(place) => place,
+            Copied::TooMany => return end(self.unusable(tip, Idle::NoState, command.path, Unfit::TooMany)),
+            Copied::Stopped => return end(Verdict::Skipped(Skip::Interrupted)),
+        };
         // The wait for a slot may have been long, and trust may have been changed meanwhile.
         if !self.mandate.holds() {
             return end(Verdict::Refused(Refusal::Changed));

@@ -23,6 +23,9 @@ use std::path::{Path, PathBuf};
 /// person can have reviewed it.
 const SIZE_MAX: u64 = 1 << 30;
 
+/// Most entries of a tree that is copied: nobody reviews more commands, and each is written and synced.
+const ENTRIES_MAX: usize = 20_000;
+
 /// What an entry of the tree becomes on disk.
 enum Kind {
     Folder,
@@ -71,19 +74,50 @@ fn place_of(repo: &Repository, tree: ObjectId) -> PathBuf {
     folder(repo).join(tree.to_string())
 }
 
-/// Writes the copy of a tree, unless there is one, and returns its folder.
+/// What came of writing a copy.
+#[derive(Debug)]
+pub(crate) enum Copied {
+    /// The copy is in this folder.
+    At(PathBuf),
+    /// The tree has more than [`ENTRIES_MAX`] entries: nothing was written.
+    TooMany,
+    /// The process was asked to end meanwhile: nothing is left of the copy.
+    Stopped,
+}
+
+/// Writes the copy of a tree, unless there is one. `stops` is asked before each entry.
 pub(crate) fn materialize(
     repo: &Repository,
     store: &dyn Store,
     tree: ObjectId,
-) -> Result<PathBuf, StoreError> {
+    stops: &dyn Fn() -> bool,
+) -> Result<Copied, StoreError> {
     let place = place_of(repo, tree);
     if is_folder(&place) {
         mark_used(&place);
-        return Ok(place);
+        return Ok(Copied::At(place));
     }
-    write_anew(repo, store, tree, &place)?;
-    Ok(place)
+    // A tree can hold itself in any number of places: one of a few KB may be any number of files.
+    if !is_within(store, tree, 1, &mut { ENTRIES_MAX })? {
+        return Ok(Copied::TooMany);
+    }
+    Ok(match write_anew(repo, store, tree, &place, stops)? {
+        true => Copied::At(place),
+        false => Copied::Stopped,
+    })
+}
+
+/// True where a tree at this depth has no more entries than are left, which it then uses up.
+fn is_within(store: &dyn Store, tree: ObjectId, depth: usize, left: &mut usize) -> Result<bool, StoreError> {
+    let entries = store.read_tree(tree)?;
+    let Some(fewer) = left.checked_sub(entries.len()) else { return Ok(false) };
+    *left = fewer;
+    for folder in entries.into_iter().filter(|entry| entry.mode == TREE && depth < DEPTH_MAX) {
+        if !is_within(store, folder.id, depth + 1, left)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Makes sure that the copy holds what the tree says and nothing else. True where the copy had been changed.
@@ -92,7 +126,7 @@ pub(crate) fn prove(repo: &Repository, store: &dyn Store, tree: ObjectId) -> Res
     if is_same(repo, store, tree, &place, &mut Vec::new())? {
         return Ok(false);
     }
-    write_anew(repo, store, tree, &place)?;
+    write_anew(repo, store, tree, &place, &|| false)?;
     Ok(true)
 }
 
@@ -100,17 +134,24 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|m| m.is_dir())
 }
 
-/// Writes a copy aside and puts it into place. What stood there is removed, unless it is a good copy by then.
-fn write_anew(repo: &Repository, store: &dyn Store, tree: ObjectId, place: &Path) -> Result<(), StoreError> {
+/// Writes a copy aside and puts it into place. What stood there is removed, unless it is a good copy by then. False
+/// where that was stopped, and nothing was put there.
+fn write_anew(
+    repo: &Repository,
+    store: &dyn Store,
+    tree: ObjectId,
+    place: &Path,
+    stops: &dyn Fn() -> bool,
+) -> Result<bool, StoreError> {
     let parent = folder(repo);
     let aside = parent.join(format!(".new-{}", uuid::Uuid::new_v4()));
     repo.make(&parent)?;
     fs::create_dir(&aside).map_err(io_error("create", &aside))?;
-    let written = write_tree(store, tree, &aside, &mut Vec::new());
-    if written.is_err() {
+    let written = write_tree(store, tree, &aside, &mut Vec::new(), stops);
+    if !matches!(written, Ok(true)) {
         let _ = crate::store::remove_tree(&aside);
+        return written;
     }
-    written?;
     if let Err(source) = fs::rename(&aside, place) {
         if place.symlink_metadata().is_err() {
             let _ = crate::store::remove_tree(&aside);
@@ -119,7 +160,7 @@ fn write_anew(repo: &Repository, store: &dyn Store, tree: ObjectId, place: &Path
         // The place has another process's copy, which may be good by now, or something that was put there.
         if is_same(repo, store, tree, place, &mut Vec::new())? {
             let _ = crate::store::remove_tree(&aside);
-            return Ok(());
+            return Ok(true);
         }
         let old = parent.join(format!(".old-{}", uuid::Uuid::new_v4()));
         let _ = fs::set_permissions(place, PermissionsExt::from_mode(0o700));
@@ -129,7 +170,8 @@ fn write_anew(repo: &Repository, store: &dyn Store, tree: ObjectId, place: &Path
     }
     // After the rename, because not every user can rename a folder without write permission.
     let _ = fs::set_permissions(place, PermissionsExt::from_mode(0o555));
-    crate::store::sync(&parent)
+    crate::store::sync(&parent)?;
+    Ok(true)
 }
 
 /// Records, once a day, that a copy is in use: `gc` removes copies that were not used for long. Best effort.
@@ -143,20 +185,28 @@ fn mark_used(place: &Path) {
     }
 }
 
+/// Writes the files of a tree; false where that was stopped.
 fn write_tree(
     store: &dyn Store,
     tree: ObjectId,
     dir: &Path,
     path: &mut Vec<Vec<u8>>,
-) -> Result<(), StoreError> {
+    stops: &dyn Fn() -> bool,
+) -> Result<bool, StoreError> {
     for (entry, kind) in copied(store, tree, path)? {
+        if stops() {
+            return Ok(false);
+        }
         let to = dir.join(OsStr::from_bytes(&entry.name));
         match kind {
             Kind::Folder => {
                 fs::create_dir(&to).map_err(io_error("create", &to))?;
                 path.push(entry.name);
-                write_tree(store, entry.id, &to, path)?;
+                let whole = write_tree(store, entry.id, &to, path, stops)?;
                 path.pop();
+                if !whole {
+                    return Ok(false);
+                }
                 let _ = fs::set_permissions(&to, PermissionsExt::from_mode(0o555));
             }
             Kind::Link => {
@@ -176,7 +226,8 @@ fn write_tree(
             }
         }
     }
-    crate::store::sync(dir)
+    crate::store::sync(dir)?;
+    Ok(true)
 }
 
 /// True where a folder holds the tree: no name more or less, every file with its mode, and

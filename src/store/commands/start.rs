@@ -52,6 +52,8 @@ pub enum Unfit {
     Words(Vec<u8>),
     /// `env` is given options or variables, and nothing to start.
     NoProgram,
+    /// `.aynig/` has more entries than are copied.
+    TooMany,
     /// `#!` names a program without an absolute path, which the system looks for in the worktree.
     Relative(Vec<u8>),
 }
@@ -84,6 +86,7 @@ impl fmt::Display for Unfit {
             Unfit::Program(raw) => write!(f, "env does not find '{}' on PATH", name(raw)),
             Unfit::Words(raw) => write!(f, "env takes '{}' for one name", name(raw)),
             Unfit::NoProgram => f.write_str("env is given no program to start: several words need -S"),
+            Unfit::TooMany => f.write_str("its .aynig/ has too many files"),
             Unfit::Relative(raw) => {
                 write!(f, "its interpreter '{}' is looked for in the worktree: no absolute path", name(raw))
             }

@@ -218,6 +218,34 @@ fn what_is_large_or_many_on_a_branch_costs_nobody_a_look() {
     assert!(began.elapsed().as_secs() < 120, "{:?}", began.elapsed());
 }
 
+/// K13: a pushed tree that holds itself stands for any number of files: it is written nowhere, and is said.
+#[test]
+fn commands_that_are_too_many_to_copy_are_refused_by_name() {
+    let life = Life::new(&[("build", DONE)]);
+    life.config("aynig.commandsFrom", "branch");
+    let script = r#"blob=$(printf '#!/bin/sh\n' | git hash-object -w --stdin)
+tree() { for i in $(seq 100); do printf '%s\tn%s\n' "$1" "$i"; done | git mktree; }
+of() { printf '100755 blob %s\tbuild\n' "$blob" | git mktree; }
+folder=$(tree "100644 blob $blob"); for i in 1 2 3; do folder=$(tree "040000 tree $folder"); done
+aynig=$(printf '040000 tree %s\tcommand\n040000 tree %s\tjunk\n' "$(of)" "$folder" | git mktree)
+top=$(printf '040000 tree %s\t.aynig\n' "$aynig" | git mktree)
+git update-ref refs/heads/many "$(printf 'x\n\ndwp-state: build\n' | git commit-tree "$top" -p main)""#;
+    done(life.repo.command("sh").args(["-ec", script]).output().unwrap()).expect(0);
+    life.event("work", "build", "");
+    let head = life.rev("many");
+    let said = life.tick(&["many"]).expect(2);
+    assert!(said.stdout.contains("too many files"), "{said:?}");
+    assert!(
+        said.stderr.contains("hint: git switch many && git rm -r .aynig/<folder> && git commit"),
+        "{said:?}"
+    );
+    life.tick(&[]).expect(2);
+    assert_eq!((life.rev("many"), life.state("work").as_str()), (head, "done"));
+    let copies: Vec<_> =
+        std::fs::read_dir(life.repo.git_dir().join("aynig/commands")).unwrap().flatten().collect();
+    assert_eq!(copies.len(), 1, "that of 'work' alone: {copies:?}");
+}
+
 /// K25: an index that is larger than what is read of one ends the run without an outcome: what only it has would be gone.
 #[test]
 fn an_index_that_is_too_large_to_read_is_no_empty_one() {
