@@ -144,15 +144,16 @@ pub(super) fn write_new(root: &Root, path: &Path, bytes: &[u8]) -> Result<(), Go
     sync(root, &file, path)
 }
 
-/// Writes a file of this mode, its folders too, unless the file exists: then it stays as it is.
-pub(crate) fn scaffold(root: &Root, path: &Path, content: &str, mode: u32) -> Result<(), GovernedError> {
+/// Writes a file of this mode, its folders too, unless the file exists: then it stays as it is. True where it was
+/// written.
+pub(crate) fn scaffold(root: &Root, path: &Path, content: &str, mode: u32) -> Result<bool, GovernedError> {
     if let Some(folder) = path.parent() {
         make_dirs(root, folder)?;
     }
     let (open, name) = below(root, path)?;
     match open.create_new(name, mode) {
-        Ok(mut file) => write(&mut file, path, content.as_bytes()),
-        Err(error) if error.is_there() => Ok(()),
+        Ok(mut file) => write(&mut file, path, content.as_bytes()).map(|()| true),
+        Err(error) if error.is_there() => Ok(false),
         Err(error) => Err(cannot(error)),
     }
 }

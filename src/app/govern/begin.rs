@@ -68,9 +68,9 @@ pub(super) fn begun(root: &Root, config: &Config) -> Result<State, GovernedError
 fn scaffold(root: &Root, config: &Config) -> Result<Vec<String>, GovernedError> {
     let folder = root.folder().join(".agentxchain");
     disk::scaffold(root, &folder.join(".gitignore"), IGNORED, 0o666)?;
-    let mut paths = vec![".aynig/command/turn".to_owned()];
-    paths.extend(merges::logs(root)?);
-    commands(root, config.roles())?;
+    let mut paths = merges::logs(root)?;
+    // Commands that are there are committed as any file is: as a checkout, their line ends may be other ones.
+    paths.extend(commands(root, config.roles())?);
     Ok(paths)
 }
 
@@ -81,10 +81,16 @@ fn under_way(root: &Root, config: &Config) -> Option<String> {
     state.run_id().filter(|_| !is_over).map(str::to_owned)
 }
 
-/// Writes the command of each of these roles that has none.
-fn commands<'r>(root: &Root, roles: impl IntoIterator<Item = &'r str>) -> Result<(), GovernedError> {
-    let folder = root.folder().join(".aynig/command/turn");
-    roles.into_iter().try_for_each(|role| disk::scaffold(root, &folder.join(role), COMMAND, 0o777))
+/// Writes the command of each of these roles that has none, and returns the paths of those that were written.
+fn commands<'r>(root: &Root, roles: impl IntoIterator<Item = &'r str>) -> Result<Vec<String>, GovernedError> {
+    let mut written = Vec::new();
+    for role in roles {
+        let path = format!(".aynig/command/turn/{role}");
+        if disk::scaffold(root, &root.folder().join(&path), COMMAND, 0o777)? {
+            written.push(path);
+        }
+    }
+    Ok(written)
 }
 
 impl Branch {
