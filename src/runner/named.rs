@@ -10,6 +10,7 @@ use crate::protocol::event::{Event, STALLED_RUN};
 use crate::protocol::id::ObjectId;
 use crate::store::beneath::{BeneathError, Root};
 use crate::store::repository::Repository;
+use crate::store::slots::Occupant;
 use crate::store::{RefName, StoreError, swap};
 use nix::fcntl::{Flock, FlockArg};
 use std::io::ErrorKind;
@@ -150,6 +151,15 @@ impl Runner<'_> {
         {
             let _ = swap::delete_ref(scratch, &name, at, &self.signature());
         }
+    }
+
+    /// True where a slot is noted for this run, but on another branch: this one is a copy of that, and may not
+    /// say that the run has lost its own.
+    pub(super) fn runs_elsewhere(&self, run_id: &str, branch: &RefName) -> bool {
+        let pool = self.known_pool();
+        let mut runs = pool.known().into_iter().filter_map(|number| pool.peek(number).run);
+        let is_here = |run: &Occupant| run.branch_name() == *branch && run.remote == self.settings.remote;
+        runs.any(|run| run.run_id == run_id && !is_here(&run))
     }
 
     /// Does as [`Runner::unfollow`] for a run that no runner works on any more and whose last lease is not

@@ -270,9 +270,8 @@ impl Runner<'_> {
             let message = transition::canceled(&lease, &id, &details, paused_by);
             let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &message)?;
             if self.advance(branch, tip.id(), commit, "aynig: cancel")? {
-                // What the run's command left behind is told by that, and no runner may be there to do it. The ref
-                // of a run that lives is its runner's: this branch may be a copy of the run's own.
-                if self.is_dead(&run_id) {
+                // The run's command, and what it left behind, are told by that: no runner may be there to do it.
+                if !self.runs_elsewhere(&run_id, branch) {
                     self.unfollow(&run_id, &[tip.id()]);
                 }
                 let state = StateName::new(crate::protocol::name::CANCELED);

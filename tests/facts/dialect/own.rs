@@ -196,6 +196,22 @@ fn canceling_a_copy_takes_nothing_from_the_run() {
     assert_eq!(life.git(&["for-each-ref", "refs/aynig/run"]), "");
 }
 
+/// K44: a command is told at once that its branch was canceled, also where its runner is stopped.
+#[test]
+fn cancel_removes_the_ref_of_its_own_run_at_once() {
+    let life = asked("echo $$ >\"$T/up\"; read x <\"$T/gate\"; state done");
+    let mut gate = life.gate("gate");
+    let tick = life.start_tick(&["--json", "work"]);
+    life.hear("up");
+    tick.signal(nix::sys::signal::Signal::SIGSTOP);
+    life.run(&["cancel", "work"]).expect(0);
+    let refs = life.git(&["for-each-ref", "refs/aynig/run"]);
+    tick.signal(nix::sys::signal::Signal::SIGCONT);
+    gate.open();
+    tick.done();
+    assert_eq!(refs, "");
+}
+
 /// K29, K24: `cancel` carries no run id, and is no outcome of the command's.
 #[test]
 fn cancel_is_felt_at_once_and_says_whose_lease_it_was() {
