@@ -1,10 +1,10 @@
 //! Where a run's output is kept.
 //!
 //! Logs are in `.aynig/logs/` of the main working tree, a folder that ignores itself; in a bare repository,
-//! and where the working tree has no place for it, or one of another account's, in `aynig/logs/` of the Git directory. They are in the
-//! latter too where a branch brings a `.gitignore` of its own into the former, which would put logs into
-//! commits: logs that are there already are then moved by the verb or the hook that comes next. Files are made
-//! new, never through a symbolic link. Implements K16, K48a (where its file is).
+//! and where the working tree has no place for it that this account may write to, in `aynig/logs/` of the Git
+//! directory. They are in the latter too where a branch brings a `.gitignore` of its own into the former, which
+//! would put logs into commits: logs that are there already are then moved by the verb or the hook that comes
+//! next. Files are made new, never through a symbolic link. Implements K16, K48a (where its file is).
 
 use super::named::{is_dead, run_ref};
 use super::settings::Sandbox;
@@ -52,11 +52,12 @@ pub(crate) fn folder(repo: &Repository) -> (PathBuf, bool) {
     if repo.main_dir.is_none() {
         return (inside, false);
     }
-    match in_tree(repo).filter(|logs| is_ignored(logs)) {
-        None => (inside, true),
-        Some(_) if sparse::leaves_out(repo, LOGS) => (inside, false),
+    match in_tree(repo) {
         Some(logs) if is_closed(&logs) => (inside, false),
+        Some(logs) if !is_ignored(&logs) => (inside, true),
+        Some(_) if sparse::leaves_out(repo, LOGS) => (inside, false),
         Some(logs) => (logs, false),
+        None => (inside, true),
     }
 }
 
@@ -69,10 +70,17 @@ fn in_tree(repo: &Repository) -> Option<PathBuf> {
     (plain(&aynig) && plain(&logs)).then_some(logs)
 }
 
-/// True for a folder that this account may not write to: another account, such as root, was the first to tick here.
+/// True for a folder that this account may not write to, or not make: another account, such as root, was the
+/// first to tick here.
 fn is_closed(logs: &Path) -> bool {
+    use nix::errno::Errno;
     use nix::unistd::{AccessFlags, access};
-    access(logs, AccessFlags::W_OK | AccessFlags::X_OK).is_err_and(|why| why == nix::errno::Errno::EACCES)
+    let may = |path: &Path| access(path, AccessFlags::W_OK | AccessFlags::X_OK);
+    match may(logs) {
+        // A working tree that is itself closed is another matter: Git could not write there either.
+        Err(Errno::ENOENT) => logs.parent().is_some_and(|aynig| may(aynig) == Err(Errno::EACCES)),
+        found => found == Err(Errno::EACCES),
+    }
 }
 
 /// Returns every folder in which a log may be found: those of [`folders`], and the one in the working tree where
@@ -157,7 +165,8 @@ pub(super) fn trigger_of(name: &str) -> Option<&str> {
 pub(super) fn own_files(repo: &Repository) -> Vec<PathBuf> {
     let in_tree = repo.main_dir.as_ref().map(|main| main.join(LOGS));
     let mut all = Vec::new();
-    for folder in folders(repo) {
+    // What another account keeps to itself is that one's to collect.
+    for folder in folders(repo).into_iter().filter(|folder| !is_closed(folder)) {
         let is_in_tree = in_tree.as_ref() == Some(&folder);
         let is_own = |name: &str| {
             let made = || {
@@ -397,8 +406,9 @@ impl Runner<'_> {
             options.custom_flags(nix::fcntl::OFlag::O_NOFOLLOW.bits());
             options.open(path)
         };
-        // Logs of another run of this trigger may still be where they can't stay.
-        let others = if elsewhere { readable(self.repo) } else { Vec::new() };
+        // Logs of another run of this trigger may be in another folder: where they can't stay, or where this
+        // account may not write.
+        let others = readable(self.repo);
         for n in 1.. {
             if others.iter().any(|folder| is_there(&paths(folder, trigger, n).stdout)) {
                 continue;
