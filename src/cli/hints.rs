@@ -14,7 +14,9 @@ use crate::store::command_start::Unfit;
 use crate::store::disk::is_of_another_account;
 use crate::store::{RefName, RemoteFailure, StoreError, Unread, tracking};
 use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -59,7 +61,10 @@ impl Addressed {
     }
     /// Returns the ref of this repository that holds the branch's head, as a shell word.
     pub fn here(&self) -> String {
-        shell_word(&[self.prefix.as_bytes(), self.branch.short()].concat())
+        match &*self.prefix {
+            "" => branch_word(self.branch.short()),
+            prefix => shell_word(&[prefix.as_bytes(), self.branch.short()].concat()),
+        }
     }
     /// Addresses a report's branch, in the repository or remote where it was evaluated.
     pub fn of(report: &Report) -> Self {
@@ -167,6 +172,7 @@ pub fn mend(home: &Home, file: &str, why: &Unfit, branch: Option<&RefName>, agai
         Unfit::NoProgram => {
             ("name in its first line what env is to start, after -S where there are several words: ", edit)
         }
+        Unfit::TooMany => ("", "git rm -r .aynig/<folder>".to_owned()),
         Unfit::Empty | Unfit::NoInterpreter | Unfit::BadLine => {
             ("begin it with #!/bin/sh, or with what it is written for: ", edit)
         }
@@ -403,7 +409,9 @@ pub fn take_over(folder: &Path) -> String {
 /// Returns the nearest existing part of a path if that is a file, and so stands in a folder's place.
 fn in_place_of_a_folder(path: &Path) -> Option<&Path> {
     let there = path.ancestors().find_map(|at| Some((at, at.metadata().ok()?)));
-    there.filter(|(_, meta)| meta.is_file()).map(|(at, _)| at)
+    // A program is where it belongs: a folder that it was to be started in is not.
+    let is_program = |meta: &Metadata| meta.permissions().mode() & 0o111 != 0;
+    there.filter(|(_, meta)| meta.is_file() && !is_program(meta)).map(|(at, _)| at)
 }
 
 fn of_remote(remote: &str, failure: RemoteFailure) -> Vec<String> {

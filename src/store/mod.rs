@@ -241,6 +241,8 @@ pub struct TreeEntry {
 
 /// The mode of a folder in a tree.
 pub(crate) const FOLDER: u32 = 0o040000;
+/// The mode of a submodule's commit in a tree.
+pub(crate) const SUBMODULE: u32 = 0o160000;
 
 impl TreeEntry {
     /// True for a plain file, executable or not.

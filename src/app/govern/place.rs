@@ -20,7 +20,7 @@ use crate::runner::settings::CommandsFrom;
 use crate::runner::{Runner, RunnerError, Silent};
 use crate::store::repository::Repository;
 use crate::store::workspace::KnownTree;
-use crate::store::{FOLDER, RefName, TreeEntry};
+use crate::store::{FOLDER, RefName, SUBMODULE, TreeEntry};
 use crate::supervisor::interrupt::Interrupt;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -54,9 +54,13 @@ pub struct Changed {
 /// Opens a governed project in a plain folder. If the folder is in a repository, its hooks and workers are
 /// executed only where that repository is trusted, as commands are. Inside a run it is.
 pub(crate) fn folder(root: &Path) -> Result<Context, GovernError> {
-    // Where a repository lies is told from whole paths. A folder that is not there is refused below, by name.
+    // Where a repository lies is told from whole paths.
     let whole = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let root = whole.as_path();
+    let unusable = |source| GovernedError::Io { what: "open", path: root.to_owned(), source };
+    if !root.metadata().map_err(unusable)?.is_dir() {
+        return Err(unusable(std::io::ErrorKind::NotADirectory.into()).into());
+    }
     // Trust is not asked for only where there is no repository at all: one that can't be opened is not
     // trusted.
     if !Repository::discover(root, None).is_err_and(|error| error.is_nowhere()) {
@@ -164,9 +168,9 @@ pub(super) fn files(
     let entry = |tree: ObjectId, name: &str| -> Result<Option<TreeEntry>, RunnerError> {
         Ok(store.read_tree(tree)?.into_iter().find(|entry| entry.name == name.as_bytes()))
     };
-    let config = entry(tree, PROJECT)?.map(|entry| entry.id);
+    let config = entry(tree, PROJECT)?;
     let state = match entry(tree, ".agentxchain")? {
-        Some(folder) if folder.mode == FOLDER => entry(folder.id, "state.json")?.map(|entry| entry.id),
+        Some(folder) if folder.mode == FOLDER => entry(folder.id, "state.json")?,
         Some(_) => {
             let path = PathBuf::from(named(branch, ".agentxchain"));
             let source = std::io::ErrorKind::NotADirectory.into();
@@ -174,13 +178,14 @@ pub(super) fn files(
         }
         None => None,
     };
-    let read = |id: Option<ObjectId>, name: &str, unfit: fn(PathBuf, Vec<String>) -> GovernedError| {
-        let Some(id) = id else { return Ok(None) };
-        if store.blob_size(id)? > STATE_MAX {
-            let errors = vec![format!("it must have at most {STATE_MAX} bytes")];
-            return Err(unfit(PathBuf::from(named(branch, name)), errors).into());
-        }
-        Ok::<_, GovernError>(Some(store.read_blob(id)?))
+    let read = |entry: Option<TreeEntry>, name: &str, unfit: fn(PathBuf, Vec<String>) -> GovernedError| {
+        let Some(entry) = entry else { return Ok(None) };
+        let must = match entry.mode {
+            FOLDER | SUBMODULE => "be a file".to_owned(),
+            _ if store.blob_size(entry.id)? > STATE_MAX => format!("have at most {STATE_MAX} bytes"),
+            _ => return Ok::<_, GovernError>(Some(store.read_blob(entry.id)?)),
+        };
+        Err(unfit(PathBuf::from(named(branch, name)), vec![format!("it must {must}")]).into())
     };
     Ok([
         read(config, PROJECT, |path, errors| GovernedError::InvalidConfig { path, errors })?,

@@ -159,7 +159,7 @@ fn fixed_hint(error: &GovernedError) -> Option<&'static str> {
         | GovernedError::NoSuchRole { .. }
         | GovernedError::ForeignOwner { .. }
         | GovernedError::Workspace { .. } => None,
-        GovernedError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotADirectory => Some(LOG),
+        GovernedError::Io { path, .. } if path.to_string_lossy().ends_with(":.agentxchain") => Some(LOG),
         GovernedError::Io { .. } => None,
         GovernedError::Outside { .. } => Some(LOG),
     }

@@ -81,6 +81,10 @@ impl Where {
                 let switch = format!("git switch {} && git mv ", shell_word(branch.as_bytes()));
                 mended = mended.replacen("git mv ", &switch, 1);
             }
+            if let Some(branch) = &self.branch {
+                let log = format!("git log --stat {} -- ", shell_word(branch.as_bytes()));
+                mended = mended.replacen("git log --stat -- ", &log, 1);
+            }
             // A folder that is named need not be in a repository.
             if let (Some(root), true) = (&self.root, mended.contains("git mv ")) {
                 let state = shell_word(root.join(".agentxchain/state.json").as_os_str().as_bytes());

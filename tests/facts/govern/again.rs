@@ -414,6 +414,30 @@ fn a_state_that_does_not_fit_can_be_set_aside() {
     }
 }
 
+/// G12: what a run does not write is on its branch as it was, whatever a checkout makes of its line ends.
+#[test]
+fn commands_keep_their_line_ends_where_a_run_begins() {
+    for (rules, autocrlf) in [("", "true"), ("* text=auto eol=crlf\n", "false"), ("* eol=crlf\n", "false")] {
+        let life = short();
+        govern(&life, &["start", "-b", "first"]).expect(0);
+        life.git(&["checkout", "-q", "first"]);
+        life.git(&["config", "core.autocrlf", autocrlf]);
+        life.write(".gitattributes", &format!("{rules}*.md -text\n"));
+        life.git(&["add", "-f", ".gitattributes"]);
+        life.git(&["commit", "-qm", "line ends"]);
+        life.git(&["branch", "rules"]);
+        life.git(&["checkout", "-q", "-b", "work", "rules"]);
+        life.git(&["rm", "-q", "-r", ".agentxchain"]);
+        life.git(&["commit", "-qm", "no run"]);
+        govern(&life, &["start", "-b", "work"]).expect(0);
+        assert_eq!(
+            life.git(&["diff", "--stat", "rules", "work", "--", ".aynig"]),
+            "",
+            "{rules:?} {autocrlf}"
+        );
+    }
+}
+
 /// G13: what is no folder is said so, and named.
 #[test]
 fn a_file_in_place_of_the_runs_folder_is_named() {
