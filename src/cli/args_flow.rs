@@ -68,29 +68,30 @@ pub enum FlowVerb {
 }
 
 impl FlowVerb {
-    /// Returns the flow that the verb is about, as typed; `None` where it is about none, or found by something else.
-    pub fn flow(&self) -> Option<&str> {
-        Some(match self {
-            Self::Show(args) | Self::Pause(args) => &args.flow,
+    /// Returns the flow that the verb is about, as typed, and the remote where it is; `None` where the verb is about none, or
+    /// finds it by something else.
+    pub fn flow(&self) -> Option<(&str, Option<&str>)> {
+        let (flow, remote): (_, &Option<String>) = match self {
+            Self::Show(args) | Self::Pause(args) => (&args.flow, &args.place.remote),
             Self::Node(args) => match &args.verb {
-                NodeVerb::Add(args) => &args.flow,
-                NodeVerb::Set(args) => &args.flow,
-                NodeVerb::Remove(args) => &args.flow,
+                NodeVerb::Add(args) => (&args.flow, &args.place.remote),
+                NodeVerb::Set(args) => (&args.flow, &args.place.remote),
+                NodeVerb::Remove(args) => (&args.flow, &args.place.remote),
             },
             Self::Edge(args) => match &args.verb {
-                EdgeVerb::Add(args) => &args.flow,
-                EdgeVerb::Set(args) => &args.flow,
-                EdgeVerb::Remove(args) => &args.flow,
+                EdgeVerb::Add(args) => (&args.flow, &args.place.remote),
+                EdgeVerb::Set(args) => (&args.flow, &args.place.remote),
+                EdgeVerb::Remove(args) => (&args.flow, &args.place.remote),
             },
-            Self::Send(args) | Self::Interrupt(args) => &args.flow,
-            Self::Reset(args) | Self::Start(args) => &args.flow,
-            Self::Resume(args) => &args.flow,
-            Self::Stop(args) | Self::Rm(args) => &args.flow,
-            Self::Mode(args) => &args.flow,
-            Self::Set(args) => &args.flow,
-            Self::Events(args) => &args.flow,
-            Self::Artifacts(args) => &args.flow,
-            Self::Approvals(args) => return args.flow.as_deref(),
+            Self::Send(args) | Self::Interrupt(args) => (&args.flow, &args.place.remote),
+            Self::Reset(args) | Self::Start(args) => (&args.flow, &args.place.remote),
+            Self::Resume(args) => (&args.flow, &args.place.remote),
+            Self::Stop(args) | Self::Rm(args) => (&args.flow, &args.place.remote),
+            Self::Mode(args) => (&args.flow, &args.place.remote),
+            Self::Set(args) => (&args.flow, &args.place.remote),
+            Self::Events(args) => (&args.flow, &args.remote),
+            Self::Artifacts(args) => (&args.flow, &args.remote),
+            Self::Approvals(args) => (args.flow.as_ref()?, &args.place.remote),
             Self::Init(_)
             | Self::New(_)
             | Self::List(_)
@@ -100,7 +101,8 @@ impl FlowVerb {
             | Self::Template(_)
             | Self::Route(_)
             | Self::Turn(_) => return None,
-        })
+        };
+        Some((flow, remote.as_deref()))
     }
 }
 

@@ -14,6 +14,7 @@ mod turn;
 
 use super::args_flow::{FlowVerb, Where};
 use super::fail::Failure;
+use super::hints::remote_option;
 use super::output;
 use super::session::Global;
 use crate::app::change::Change;
@@ -28,9 +29,11 @@ use crate::protocol::text::{escape, shell_word};
 pub(super) fn run(global: &Global, verb: &FlowVerb) -> Result<i32, Failure> {
     perform(global, verb).map_err(|mut failed| {
         // A hint about 'a flow' means the one that was typed.
-        if let Some(flow) = verb.flow() {
-            let flow = shell_word(flow.as_bytes());
-            failed.hints.iter_mut().for_each(|hint| *hint = hint.replace("<flow>", &flow));
+        if let Some((flow, remote)) = verb.flow() {
+            let dashes = if flow.starts_with('-') { "-- " } else { "" };
+            let remote = remote_option(remote);
+            let flow = format!("{remote} {dashes}{}", shell_word(flow.as_bytes()));
+            failed.hints.iter_mut().for_each(|hint| *hint = hint.replace(" <flow>", &flow));
         }
         failed
     })
