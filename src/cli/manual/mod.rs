@@ -105,8 +105,8 @@ Files:
   .aynig/roles/<role>/command/<state>  the one that a runner with that role takes first
   .aynig/prepare                       what makes a worktree ready before a command; it runs again where it, or a file that its
                                        lines '# depends: <path>' name, has changed, or what it made is gone (see aynig.keep)
-  .aynig/logs/                         what commands printed; a folder that ignores itself (where a repository is bare, or a
-                                       sparse checkout leaves it out: $GIT_COMMON_DIR/aynig/logs/)
+  .aynig/logs/                         what commands printed; a folder that ignores itself (where a repository is bare, a sparse
+                                       checkout leaves it out, or it is another account's: $GIT_COMMON_DIR/aynig/logs/)
   $GIT_COMMON_DIR/aynig/               what the runner remembers
   refs/aynig/run/<run-id>              the lease of a living run
   refs/aynig/attempts/<run-id>         work that is not on its branch; '<run-id>-rejected': what an outcome left out
