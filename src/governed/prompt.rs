@@ -227,8 +227,23 @@ fn gate(text: &mut String, state: &State, config: &Config, phase: &str) {
     let Some(id) = config.exit_gate(phase) else { return };
     let _ = writeln!(text, "## The gate of this phase, `{id}`\n");
     let Some(gate) = config.gate(id) else { return text.push_str("It is open.\n\n") };
+    let begins = text.len();
+    let mut asks = |path: &str, demand: Option<String>| {
+        let _ = match demand {
+            Some(demand) => writeln!(text, "- requires `{path}`: {demand}"),
+            None => writeln!(text, "- requires `{path}`"),
+        };
+    };
     for file in &gate.requires_files {
-        let _ = writeln!(text, "- requires `{file}`");
+        asks(file, gate::demand(file, phase));
+    }
+    let kit = config.model().workflow_kit.phases.get(phase).and_then(Option::as_ref);
+    for artifact in kit.iter().flat_map(|kit| &kit.artifacts).filter(|one| one.required != Some(false)) {
+        let Some(path) = &artifact.path else { continue };
+        let demand = gate::demand_of(artifact, phase);
+        if !gate.requires_files.contains(path) || demand.is_some() && demand != gate::demand(path, phase) {
+            asks(path, demand);
+        }
     }
     if gate.requires_verification_pass {
         text.push_str("- requires a verification that passes\n");
@@ -236,14 +251,11 @@ fn gate(text: &mut String, state: &State, config: &Config, phase: &str) {
     if gate.requires_human_approval {
         text.push_str("- requires a person's approval\n");
     }
-    let kit = config.model().workflow_kit.phases.get(phase).and_then(Option::as_ref);
-    for artifact in kit.iter().flat_map(|kit| &kit.artifacts).filter(|one| one.required != Some(false)) {
-        if let Some(path) = artifact.path.as_ref().filter(|path| !gate.requires_files.contains(path)) {
-            let _ = writeln!(text, "- requires `{path}`");
-        }
-    }
     for why in state.gate_failure() {
         let _ = writeln!(text, "- it was asked, and failed: {why}");
+    }
+    if text.len() == begins {
+        text.push_str("It asks nothing.\n");
     }
     text.push('\n');
 }

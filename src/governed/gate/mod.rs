@@ -6,7 +6,7 @@
 
 mod semantics;
 
-use super::config::model::Gate;
+use super::config::model::{Artifact, Gate};
 use super::records::HistoryEntry;
 use super::root::Root;
 use super::{Config, disk};
@@ -271,6 +271,18 @@ fn files(gate: &Gate, root: &Root, phase: &str, result: &mut GateResult) {
             result.reasons.push(reason);
         }
     }
+}
+
+/// Returns what a required file must say, in words; `None` where it may say anything.
+pub(super) fn demand(path: &str, phase: &str) -> Option<String> {
+    semantics::check(path, "", phase).err()
+}
+
+/// Does as [`demand`] for an artifact of `workflow_kit`.
+pub(super) fn demand_of(artifact: &Artifact, phase: &str) -> Option<String> {
+    let kind = artifact.semantics.as_deref().unwrap_or_default();
+    let sections = &artifact.semantics_config.required_sections;
+    semantics::check_as(kind, artifact.path.as_deref()?, "", phase, sections).err()
 }
 
 /// The most bytes of a file that a gate asks for.

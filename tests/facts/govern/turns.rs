@@ -280,6 +280,29 @@ fn a_gate_that_fails_says_why() {
     assert!(life.said("prompt").contains(why), "{}", life.said("prompt"));
 }
 
+/// G14: what a gate wants to read in a file is said before it is asked.
+#[test]
+fn a_prompt_says_what_a_gate_reads() {
+    let life = life(|config| {
+        config["workflow_kit"] = json!({});
+        for gate in config["gates"].as_object_mut().unwrap().values_mut() {
+            gate["requires_files"] =
+                json!([".planning/PM_SIGNOFF.md", ".planning/SYSTEM_SPEC.md", "PLAN.md"]);
+        }
+    });
+    worker(&life, "cat \"$AGENTXCHAIN_DISPATCH_DIR/PROMPT.md\" >\"$T/prompt\"; exit 1");
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
+    let prompt = life.said("prompt");
+    for line in [
+        "- requires `.planning/PM_SIGNOFF.md`: PM signoff must declare `Approved: YES`",
+        "- requires `.planning/SYSTEM_SPEC.md`: .planning/SYSTEM_SPEC.md must define ## Purpose, ## Interface",
+        "- requires `PLAN.md`\n",
+    ] {
+        assert!(prompt.contains(line), "{line}: {prompt}");
+    }
+}
+
 /// G12: nor is what an attempt laid beside its result, whatever it is and however the attempt ended.
 #[test]
 fn what_lies_beside_a_result_is_not_on_the_branch() {
