@@ -236,7 +236,10 @@ fn a_sparse_index_stays_sparse() {
         assert!(found(&out).contains("SET_STATE"));
         // Wider, and narrower again.
         world.git(&dir, &["sparse-checkout", "set", "--sparse-index", "deep", ".aynig"]);
+        // Another trigger each, as a second run of one would have a number.
+        world.git(&dir, &["commit", "-q", "--allow-empty", "-m", "wide"]);
         let wide = place.on("wide").flow();
+        world.git(&dir, &["commit", "-q", "--allow-empty", "-m", "whole"]);
         world.git(&dir, &["sparse-checkout", "disable"]);
         let whole = Place::new(world, &dir).on("whole").flow();
         for trigger in [&out, &wide, &whole] {
