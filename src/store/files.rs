@@ -4,7 +4,7 @@
 //! more files than are asked for, or more bytes, is refused before it is read. A file that a tree had
 //! already is not written again.
 
-use super::{ObjectId, Part, Store, StoreError, TreeEntry};
+use super::{FOLDER, ObjectId, Part, Store, StoreError, TreeEntry};
 use std::collections::{BTreeMap, HashMap};
 
 /// Files by their paths.
@@ -23,7 +23,6 @@ pub struct Bounds {
 
 /// Deepest nesting of folders.
 const DEPTH_MAX: usize = 16;
-const FOLDER: u32 = 0o040000;
 const PLAIN: [u32; 2] = [0o100644, 0o100755];
 
 /// Why the files of a tree are not read.

@@ -22,7 +22,7 @@ const LISTED_MAX: usize = 10_000;
 /// The longest path that a link can lead to, as Linux has it.
 const TARGET_MAX: u64 = 4096;
 pub(crate) const DEPTH_MAX: usize = 64;
-pub(crate) const TREE: u32 = 0o040000;
+pub(crate) const TREE: u32 = crate::store::FOLDER;
 pub(crate) const EXECUTABLE: u32 = 0o100755;
 pub(crate) const SYMLINK: u32 = 0o120000;
 
