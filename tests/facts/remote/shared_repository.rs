@@ -287,9 +287,8 @@ fn logs_that_another_account_began_keep_no_account_from_a_tick() {
     give_away(&life);
     give_to_group(&life.repo.git_dir());
     let answer = |account: u32, branch: &str| {
-        let mut command = life.repo.command("setpriv");
+        let mut command = program(&life, account);
         command.env("XDG_CACHE_HOME", life.repo.home().join(format!("cache-{account}")));
-        command.args([&format!("--reuid={account}"), &format!("--regid={GROUP}"), "--clear-groups", BIN]);
         done(command.args(["tick", "--jobs", "2", branch]).output().unwrap()).expect(0);
     };
     answer(0, "one");
@@ -401,11 +400,16 @@ fn give_away(life: &Life) -> PathBuf {
     top
 }
 
-/// Runs a verb in the repository as this account.
-fn by(life: &Life, account: u32, args: &[&str]) -> Done {
+/// The program as this account.
+fn program(life: &Life, account: u32) -> std::process::Command {
     let mut command = life.repo.command("setpriv");
     command.args([&format!("--reuid={account}"), &format!("--regid={GROUP}"), "--clear-groups", BIN]);
-    done(command.args(args).output().unwrap())
+    command
+}
+
+/// Runs a verb in the repository as this account.
+fn by(life: &Life, account: u32, args: &[&str]) -> Done {
+    done(program(life, account).args(args).output().unwrap())
 }
 
 /// K14, K40: the lock of a slot that another account made, as one `sudo git aynig tick --jobs 2` does, keeps that slot alone
