@@ -231,7 +231,7 @@ pub struct NewCommit {
 /// One entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
-    /// Its mode, such as `0o100755`; of folders [`FOLDER`].
+    /// Its mode, such as `0o100755`; of folders `0o40000`.
     pub mode: u32,
     /// Its name, one segment.
     pub name: Vec<u8>,
