@@ -432,7 +432,11 @@ fn of_remote(remote: &str, failure: RemoteFailure) -> Vec<String> {
                 .to_owned()
         }
         RemoteFailure::Busy | RemoteFailure::Other => {
-            "try again; where that does not help, what it says above is to be mended there".to_owned()
+            let again = "try again; where that does not help, what it says above is to be mended there";
+            // A lock that stayed, here or in a remote by path, is among what `doctor` looks for.
+            let locks = format!("git -c aynig.remote={remote} aynig doctor");
+            let busy = failure == RemoteFailure::Busy;
+            return std::iter::once(again.to_owned()).chain(busy.then_some(locks)).collect();
         }
     };
     vec![hint]

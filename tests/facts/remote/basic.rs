@@ -277,6 +277,7 @@ fn a_lock_in_a_remote_that_is_a_path_is_no_refusal() {
     assert!(said["error"].as_str().unwrap().contains("it was busy"), "{said}");
     let pushed = a.run(&["set-state", "build", "--remote", "origin", "-b", "work"]).expect(75);
     assert!(pushed.stderr.contains("it was busy"), "{pushed:?}");
+    assert!(pushed.stderr.contains("\nhint: git -c aynig.remote=origin aynig doctor\n"), "{pushed:?}");
     assert_eq!(net.states("work"), ["build"]);
     std::fs::remove_file(&lock).unwrap();
     a.tick(&["work"]).expect(0);
