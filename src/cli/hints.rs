@@ -84,6 +84,10 @@ impl Addressed {
         let slug = slug_of(self.branch.short())?;
         Some(format!("git aynig flow resume{} {slug}", self.option()))
     }
+    /// Returns the command that lands the branch.
+    pub fn land(&self) -> String {
+        format!("git aynig land{} {}", self.option(), self.word)
+    }
     /// Returns the command that gives the branch another state.
     pub fn set(&self, state: &str) -> String {
         format!("git aynig set-state {state}{} -b {}", self.option(), self.word)

@@ -304,6 +304,7 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
         }
         Note::Landed(onto, commit) => format!("landed on '{}' as {}", shown(onto), commit.short(8)),
         Note::HasLanded(onto) => format!("'{}' has all of it", shown(onto)),
+        Note::LandedAgainBy => format!("{} asks for it again", at.land()),
         Note::AskedAgainBy(state) => format!("{} asks for it again, without its text and trailers", at.set(state.as_str())),
         Note::CommandsRestored => {
             "the copy of .aynig/ that commands start from had been changed; it was written anew".to_owned()

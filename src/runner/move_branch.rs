@@ -15,6 +15,10 @@ use crate::store::{RefChange, RefName};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// How long another runner that moves the branch is waited for, and how often it is looked at.
+const MOVED_MAX: Duration = Duration::from_secs(2);
+const MOVED_PAUSE: Duration = Duration::from_millis(20);
+
 /// What became of moving a branch together with its working trees.
 pub(super) enum Moved {
     /// The branch moved; what became of each working tree.
@@ -127,8 +131,30 @@ impl Runner<'_> {
     }
 
     /// Brings an outcome into every working tree that has the branch checked out, before the branch moves; or
-    /// into none of them.
+    /// into none of them. What another runner changed there because it moves the branch itself is no obstacle:
+    /// once it has, the swap is lost to it, and until then it is waited for.
     fn bring(&self, branch: &RefName, old: ObjectId, new: ObjectId) -> Result<Brought, RunnerError> {
+        let deadline = self.clock.instant() + MOVED_MAX;
+        loop {
+            let brought = self.try_to_bring(branch, old, new)?;
+            if !matches!(brought, Brought::Blocked(_)) {
+                return Ok(brought);
+            }
+            let here =
+                |w: &Worktree| w.branch.as_ref() == Some(branch) && checkout::is_written_by_us(self.repo, w);
+            let moves = worktrees::list(self.repo)?.iter().any(here);
+            if self.store.tip(branch)? != Some(old) {
+                return Ok(Brought::All(Vec::new()));
+            }
+            if !moves || self.clock.instant() >= deadline {
+                return Ok(brought);
+            }
+            std::thread::sleep(MOVED_PAUSE);
+        }
+    }
+
+    /// Does once what [`Runner::bring`] does.
+    fn try_to_bring(&self, branch: &RefName, old: ObjectId, new: ObjectId) -> Result<Brought, RunnerError> {
         let here = |w: &Worktree| w.branch.as_ref() == Some(branch);
         let at: Vec<Worktree> = worktrees::list(self.repo)?.into_iter().filter(here).collect();
         let (mut fitted, mut noted) = (Vec::new(), Vec::new());

@@ -301,6 +301,8 @@ pub enum Note {
     PassedOver(RefName, String),
     /// An event of this state asks again for what was canceled.
     AskedAgainBy(StateName),
+    /// What was canceled is a landing, which is asked for by a verb of its own.
+    LandedAgainBy,
     /// An invalid declaration, and why it is invalid.
     InvalidDeclaration(String, String),
     /// How many invalid declarations there were beyond those that are kept.

@@ -30,13 +30,17 @@ pub(super) fn run(global: &Global, verb: &FlowVerb) -> Result<i32, Failure> {
     perform(global, verb).map_err(|mut failed| {
         // A hint about 'a flow' means the one that was typed.
         if let Some((flow, remote)) = verb.flow() {
-            let dashes = if flow.starts_with('-') { "-- " } else { "" };
-            let remote = remote_option(remote);
-            let flow = format!("{remote} {dashes}{}", shell_word(flow.as_bytes()));
+            let flow = typed(flow, remote);
             failed.hints.iter_mut().for_each(|hint| *hint = hint.replace(" <flow>", &flow));
         }
         failed
     })
+}
+
+/// Returns the arguments of a command, with a space before them, that name a flow as it was typed.
+fn typed(flow: &str, remote: Option<&str>) -> String {
+    let dashes = if flow.starts_with('-') { "-- " } else { "" };
+    format!("{} {dashes}{}", remote_option(remote), shell_word(flow.as_bytes()))
 }
 
 fn perform(global: &Global, verb: &FlowVerb) -> Result<i32, Failure> {

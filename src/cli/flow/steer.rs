@@ -4,7 +4,7 @@ use super::super::args_flow::{MaybeNode, Mode, One, OneNode, Say, Set, Start, Wh
 use super::super::fail::Failure;
 use super::super::session::Global;
 use super::super::{change, exit, output};
-use super::{Part, changing, name, node_name, told};
+use super::{Part, changing, name, node_name, told, typed};
 use crate::app::Exit;
 use crate::app::change::Change;
 use crate::app::flow::NodeName;
@@ -16,7 +16,7 @@ use crate::app::talk::pause::EndedRuns;
 use crate::app::talk::send::hear;
 use crate::app::talk::{MessageLine, id};
 use crate::contract::words::{GlobalMode, RunStatus};
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::store::RefName;
 use crate::supervisor::interrupt::Interrupt;
 
@@ -69,13 +69,17 @@ fn say(global: &Global, change: &Change<'_>, args: &Say, said: &Said) -> Result<
         ends(ended);
     }
     if said.sent.is_some() && kept.flow.holds(node) && !global.quiet {
+        let flow = typed(&args.flow, args.place.remote.as_deref());
         let (what, mend) = match kept.flow.run.status {
-            RunStatus::Running => ("the node is stopped".to_owned(), "start"),
+            RunStatus::Running => (
+                "the node is stopped".to_owned(),
+                format!("start{flow} {}", shell_word(args.node.as_bytes())),
+            ),
             RunStatus::Queued
             | RunStatus::Paused
             | RunStatus::Stopped
             | RunStatus::Completed
-            | RunStatus::Failed => (format!("the flow is {}", kept.flow.run.status), "resume"),
+            | RunStatus::Failed => (format!("the flow is {}", kept.flow.run.status), format!("resume{flow}")),
         };
         output::note(&format!("it waits: {what}"));
         output::note(&format!("hint: git aynig flow {mend}"));

@@ -18,6 +18,7 @@ use crate::protocol::dialect::Dialect;
 use crate::protocol::event::{Event, HOP};
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::MessageId;
+use crate::protocol::landing;
 use crate::protocol::message::{Message, Trailer};
 use crate::protocol::name::{STALLED, StateName};
 use crate::protocol::obstacle::Obstacle;
@@ -276,11 +277,18 @@ impl Runner<'_> {
                 }
                 let state = StateName::new(crate::protocol::name::CANCELED);
                 let state = state.map_err(|e| ChangeError::Message(e.to_string()))?;
-                let notes = lease.origin_state().map(Note::AskedAgainBy).into_iter().collect();
+                let notes = self.asked_again(&lease).into_iter().collect();
                 return Ok(Written { run_id: Some(run_id), notes, ..written(branch, commit, &state) });
             }
         }
         Err(ChangeError::Raced(branch.clone()))
+    }
+
+    /// Returns how what a canceled lease answered is asked for again; `None` where the lease does not say it.
+    fn asked_again(&self, lease: &Event) -> Option<Note> {
+        let trigger = lease.trigger().and_then(|id| self.store.read_commit(id).ok());
+        let lands = trigger.is_some_and(|read| Message::parse(&read.message).last(landing::ONTO).is_some());
+        if lands { Some(Note::LandedAgainBy) } else { lease.origin_state().map(Note::AskedAgainBy) }
     }
 }
 

@@ -28,7 +28,8 @@ fn a_held_node_has_no_turn_and_its_messages_wait() {
     assert!(life.said("heard").contains("Do it."));
     for status in ["queued", "completed", "failed", "stopped"] {
         life.flow(&["set", "review", "--status", status]).expect(0);
-        life.flow(&["send", "review", "ada", "-m", status]).expect(0);
+        let said = life.flow(&["send", "review", "ada", "-m", status]).expect(0);
+        assert!(said.stderr.contains("\nhint: git aynig flow resume review\n"), "{said:?}");
         life.tick(&[]).expect(0);
         assert!(!life.said("heard").contains(status), "{status}");
     }

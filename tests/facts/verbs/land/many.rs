@@ -1,6 +1,7 @@
 //! `land` by several at once, and by runners that are killed: every commit lands once.
 
 use super::{CHECK, assert_landed_once, commit, life, work};
+use crate::support::git_that;
 use crate::support::life::{LONG, Running, eventually};
 use crate::support::net::{Machine, Net};
 use std::process::Command;
@@ -112,6 +113,61 @@ fn killed_anywhere_and_asked_again_it_lands_once() {
     }
     println!("killed at {points} points");
     assert!(points > 2, "{points}");
+}
+
+/// Two branches that change the first and another line of one file, or both the first.
+fn of_one_file(second: &str) -> crate::support::life::Life {
+    let life = life(CHECK, "check: check\n");
+    life.write("a", "1\n2\n3\n4\n5\n6\n7\n");
+    commit(&life, "base");
+    work(&life, "one", "a", "one\n2\n3\n4\n5\n6\n7\n");
+    work(&life, "two", "a", second);
+    life
+}
+
+const OTHER_LINE: &str = "1\n2\n3\n4\n5\n6\nseven\n";
+const SAME_LINE: &str = "uno\n2\n3\n4\n5\n6\n7\n";
+
+/// K28, K60: a target that moves in its working tree between the check and the landing has no local changes: the branch is
+/// merged anew, and lands or conflicts.
+#[test]
+fn a_target_that_moves_at_the_last_moment_is_merged_anew() {
+    for (second, ends) in [(OTHER_LINE, "landed"), (SAME_LINE, "stalled")] {
+        let life = of_one_file(second);
+        // Before the first look at the working tree.
+        let script = format!(
+            "case \"$*\" in *'--work-tree={dir}'*'update-index -q --refresh'*) if ! [ -e '{seen}' ]; then : >'{seen}'\n\
+             (unset GIT_INDEX_FILE; \"$real\" -C '{dir}' merge -q --no-edit one); fi ;; esac\nexec \"$real\" \"$@\"",
+            dir = life.repo.path().display(),
+            seen = life.shared().join("seen").display(),
+        );
+        let mut landing = life.aynig(&["land", "two"]);
+        landing.env("PATH", git_that(&life.shared(), &script));
+        let said = crate::support::life::done(landing.output().unwrap());
+        assert!(life.shared().join("seen").exists() && !said.stdout.contains("local changes"), "{said:?}");
+        life.run(&["run"]);
+        assert_eq!(life.state("two"), ends, "{said:?}");
+        assert_eq!(life.body("two").contains("conflict"), ends == "stalled", "{}", life.body("two"));
+        assert_eq!(life.git(&["status", "--porcelain"]), "", "{ends}");
+        life.repo.assert_sound();
+    }
+}
+
+/// K28, K60: nor has one that another runner is moving just then.
+#[test]
+fn two_landings_at_once_are_no_local_changes_to_each_other() {
+    for round in 0..6 {
+        let (second, ends) = [(OTHER_LINE, "landed"), (SAME_LINE, "stalled")][round % 2];
+        let life = of_one_file(second);
+        let said = life.run(&["land", "one", "two"]);
+        life.run(&["run"]);
+        let mut states = [life.state("one"), life.state("two")];
+        states.sort();
+        assert_eq!(states, ["landed", ends], "{said:?}");
+        assert!(!said.stdout.contains("local changes") && !said.stdout.contains("git process"), "{said:?}");
+        assert_eq!(life.git(&["status", "--porcelain"]), "");
+        life.repo.assert_sound();
+    }
 }
 
 /// K60, K53: a conflict is told all the same where the process that was to tell it was killed.

@@ -430,6 +430,11 @@ fn what_cannot_be_landed_is_refused_before_anything_is_written() {
     // Asked twice it is written once.
     life.run(&["cancel", "topic"]).expect(0);
     life.run(&["land", "topic", "--no-tick"]).expect(0);
+    // A candidate that is canceled says how it is asked for again.
+    life.run(&["set-working", "-b", "topic"]).expect(0);
+    let said = life.run(&["cancel", "topic"]).expect(0);
+    assert!(said.stderr.contains("git aynig land topic asks for it again\n"), "{said:?}");
+    life.run(&["land", "topic", "--no-tick"]).expect(0);
     let asked = life.rev("topic");
     life.run(&["land", "topic", "--no-tick"]).expect(0);
     assert_eq!(life.rev("topic"), asked);
