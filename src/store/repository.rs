@@ -125,7 +125,12 @@ impl Repository {
             Ok(repo) => repo.to_thread_local(),
             Err(_) => return Err(refusal(&program, from, git_dir)),
         };
-        let foreign = gix.git_dir_trust() != gix::sec::Trust::Full;
+        // gix takes the owner's word and `safe.directory` for this; what resets that list on the command line is
+        // heard by Git alone, so Git is asked wherever the owner is another account.
+        let owned = |path: &Path| is_full(gix::sec::Trust::from_path_ownership(path));
+        let foreign = gix.git_dir_trust() != gix::sec::Trust::Full
+            || !owned(gix.git_dir())
+            || !gix.workdir().is_none_or(owned);
         let backend = backend_for(&gix);
         // A bare repository that was found on the way up may be files of a branch. Git decides whether to
         // take it, because Git knows `safe.bareRepository` and its default.
@@ -187,9 +192,10 @@ impl Repository {
     /// search could have another result. The result is for its configuration alone: packs are not looked for,
     /// so that no object is found in one.
     pub(crate) fn again(&self, from: &Path, git_dir: Option<&Path>) -> Result<Self, OpenError> {
-        let trusted = |trust| trust == gix::sec::Trust::Full;
-        let full = |path: &Path| gix::sec::Trust::from_path_ownership(path).is_ok_and(trusted);
-        let plain = |gix: &gix::Repository| trusted(gix.git_dir_trust()) && gix.workdir().is_some_and(full);
+        let full = |path: &Path| is_full(gix::sec::Trust::from_path_ownership(path));
+        let plain = |gix: &gix::Repository| {
+            gix.git_dir_trust() == gix::sec::Trust::Full && gix.workdir().is_some_and(full)
+        };
         let (owned, dir) = {
             let gix = self.as_opened();
             (plain(&gix) && full(&self.git_dir) && full(&self.common_dir), gix.git_dir().to_owned())
@@ -495,6 +501,11 @@ fn stray(from: &Path) -> Option<Stray> {
         Some(repo) if is_none(repo) => Stray::Moved(dir.to_owned()),
         Some(_) | None => Stray::File(file),
     })
+}
+
+/// True where a path is known to be this account's own.
+fn is_full<E>(trust: Result<gix::sec::Trust, E>) -> bool {
+    trust.is_ok_and(|trust| trust == gix::sec::Trust::Full)
 }
 
 fn refusal(git: &Git, from: &Path, git_dir: Option<&Path>) -> OpenError {
