@@ -306,6 +306,9 @@ pub fn of_obstacle(by: &Obstacle) -> String {
             let word = shell_word(path.as_os_str().as_bytes());
             format!("if no git process is at work there: rm {word}")
         }
+        Obstacle::Rebase(dir) => {
+            format!("end the rebase, or: git -C {} rebase --abort", shell_word(dir.as_os_str().as_bytes()))
+        }
         Obstacle::Failed(_) => "mend that".to_owned(),
     }
 }

@@ -6,8 +6,9 @@ use super::hints::{self, Addressed};
 use super::render::full;
 use crate::protocol::complete::{Exit, Stall};
 use crate::protocol::obstacle::Obstacle;
-use crate::protocol::text::escape;
+use crate::protocol::text::{escape, shell_word};
 use crate::runner::report::{LostTo, Outcome, Ran};
+use std::os::unix::ffi::OsStrExt;
 
 /// Returns what became of a run, in one line.
 pub fn line(branch: &str, ran: &Ran) -> String {
@@ -88,6 +89,10 @@ pub fn notes(at: &Addressed, ran: &Ran) -> Vec<String> {
                 }
                 Obstacle::Changes(_) => {
                     "git stash -u; or commit, but where both changed a line the run's wins"
+                }
+                // The rebase can't end any more, as the branch has moved, and giving it up puts the branch back.
+                Obstacle::Rebase(dir) => {
+                    &format!("git -C {} rebase --quit", shell_word(dir.as_os_str().as_bytes()))
                 }
                 other => &hints::of_obstacle(other),
             };

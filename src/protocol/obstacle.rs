@@ -10,6 +10,9 @@ pub enum Obstacle {
     Changes(String),
     /// Another process holds the index lock, this file.
     Lock(PathBuf),
+    /// This working tree is rebasing the branch: what moves it now is dropped if the rebase is given up, and keeps
+    /// it from ending.
+    Rebase(PathBuf),
     /// The update could not be tried, or not be finished, for this reason.
     Failed(String),
 }
@@ -20,6 +23,7 @@ impl Obstacle {
         match self {
             Obstacle::Changes(_) => "local changes are in the way",
             Obstacle::Lock(_) => "another git process is at work in the working tree",
+            Obstacle::Rebase(_) => "the branch is being rebased",
             Obstacle::Failed(_) => "the working tree could not follow",
         }
     }
@@ -29,7 +33,7 @@ impl Obstacle {
     pub fn seen_in(self, dir: &std::path::Path) -> Self {
         match self {
             Obstacle::Changes(words) => Obstacle::Changes(format!("in '{}': {words}", dir.display())),
-            Obstacle::Lock(_) | Obstacle::Failed(_) => self,
+            Obstacle::Lock(_) | Obstacle::Rebase(_) | Obstacle::Failed(_) => self,
         }
     }
 }
@@ -53,6 +57,7 @@ impl fmt::Display for Obstacle {
         match self {
             Obstacle::Changes(words) | Obstacle::Failed(words) => f.write_str(words),
             Obstacle::Lock(path) => write!(f, "'{}' is held by another git process", path.display()),
+            Obstacle::Rebase(dir) => write!(f, "'{}' is rebasing the branch", dir.display()),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use super::report::Note;
 use super::{Runner, RunnerError};
+use crate::protocol::event::Event;
 use crate::protocol::id::ObjectId;
 use crate::protocol::obstacle::Obstacle;
 use crate::protocol::text::with_causes;
@@ -59,6 +60,12 @@ impl Runner<'_> {
         Ok(all.find(|(name, ..)| name == branch).map(|(_, busy, dir)| (busy, dir)))
     }
 
+    /// Returns the obstacle that a rebase of the branch is.
+    pub(super) fn rebased(&self, branch: &RefName) -> Result<Option<Obstacle>, RunnerError> {
+        let busy = self.busy_worktree(branch)?;
+        Ok(busy.and_then(|(busy, dir)| (busy == Busy::Rebase).then_some(Obstacle::Rebase(dir))))
+    }
+
     /// Moves a branch from `old` to `new`, together with the working trees that have it checked out, which
     /// are tried first. The swap is tried until `until`, on the clock that counts suspend.
     pub(super) fn move_branch(
@@ -81,9 +88,14 @@ impl Runner<'_> {
         log: &str,
         until: Duration,
     ) -> Result<Moved, RunnerError> {
+        let to = self.store.read_commit(new)?;
+        // A lease goes on while its branch is being rebased.
+        let renews = Event::in_message(&to.message).is_some_and(|event| event.is_working());
+        if !renews && let Some(by) = self.rebased(branch)? {
+            return Ok(Moved::Blocked(by));
+        }
         // A remote's branch is checked out in no working tree.
-        let follows = self.settings.remote.is_none()
-            && self.store.read_commit(old)?.tree != self.store.read_commit(new)?.tree;
+        let follows = self.settings.remote.is_none() && self.store.read_commit(old)?.tree != to.tree;
         let noted = match follows {
             true => match self.bring(branch, old, new)? {
                 Brought::All(noted) => noted,
@@ -120,6 +132,9 @@ impl Runner<'_> {
     ) -> Result<Option<Obstacle>, RunnerError> {
         if self.settings.remote.is_some() {
             return Ok(None);
+        }
+        if let Some(by) = self.rebased(branch)? {
+            return Ok(Some(by));
         }
         let here = |w: &Worktree| w.branch.as_ref() == Some(branch);
         for worktree in worktrees::list(self.repo)?.into_iter().filter(here) {
@@ -210,7 +225,7 @@ impl Runner<'_> {
             Obstacle::Changes(_) if checkout::is_written_by_us(self.repo, at) => {
                 Obstacle::Lock(checkout::lock_of(at))
             }
-            Obstacle::Changes(_) | Obstacle::Lock(_) | Obstacle::Failed(_) => by,
+            Obstacle::Changes(_) | Obstacle::Lock(_) | Obstacle::Rebase(_) | Obstacle::Failed(_) => by,
         }
     }
 

@@ -15,7 +15,7 @@
 
 use super::super::resolve::Resolved;
 use super::super::{Runner, RunnerError, Tip};
-use super::{ChangeError, Inside, Written, moved_notes, refuse_leased, unless_raced, written};
+use super::{ChangeError, Inside, Written, moved_notes, refuse_leased, written};
 use crate::protocol::dialect::Dialect;
 use crate::protocol::event::Event;
 use crate::protocol::fan::{self, ATTEMPTS_MAX, Attempt, DONE, FANNED, attempts_of};
@@ -339,7 +339,7 @@ impl Runner<'_> {
         if chose == *attempt && work == tip.id() {
             let end = fan::ended(tip.event.as_ref(), DONE, attempt.short(), &unique());
             let end = self.write_declared(attempt, &end, tip.commit.tree, vec![tip.id()])?;
-            unless_raced(attempt, self.advance(attempt, tip.id(), end, "aynig: choose")?)?;
+            self.go_on(attempt, (tip.id(), end), "aynig: choose")?;
             let written = written(&branch, head.id(), &state);
             return Ok(Some(Chosen { written, canceled: Vec::new() }));
         }
@@ -380,7 +380,7 @@ impl Runner<'_> {
                     Err(error) => return Err(error),
                 },
                 Passed::Resting { at, end } => {
-                    unless_raced(attempt, self.advance(attempt, at, end, "aynig: not chosen")?)?;
+                    self.go_on(attempt, (at, end), "aynig: not chosen")?;
                     return Ok(Some(written(attempt, end, &named(CANCELED)?)));
                 }
             }

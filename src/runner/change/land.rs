@@ -2,7 +2,7 @@
 //! anything is written; a request that the head already holds is not written twice. Implements K60 (asking).
 
 use super::super::Runner;
-use super::{ChangeError, Inside, Written, refuse_leased, unless_raced, written};
+use super::{ChangeError, Inside, Written, refuse_leased, written};
 use crate::protocol::dialect::Dialect;
 use crate::protocol::event::{HOP, RECOVERY_ID};
 use crate::protocol::landing::{History, LAND, LANDED, Request};
@@ -66,7 +66,7 @@ impl Runner<'_> {
         others.push(Dialect::Dwp.trailer(RECOVERY_ID, uuid::Uuid::new_v4()));
         let message = request.message(&state, others);
         let commit = self.write_declared(branch, &message, tip.commit.tree, vec![tip.id()])?;
-        unless_raced(branch, self.advance(branch, tip.id(), commit, "aynig: land")?)?;
+        self.go_on(branch, (tip.id(), commit), "aynig: land")?;
         Ok(written(branch, commit, &state))
     }
 }

@@ -22,6 +22,7 @@ use crate::protocol::landing;
 use crate::protocol::message::{Message, Trailer};
 use crate::protocol::name::{STALLED, StateName};
 use crate::protocol::obstacle::Obstacle;
+use crate::protocol::text::escape;
 use crate::protocol::transition::{self, Run};
 use crate::store::{Expected, RefName, StoreError, swap};
 pub(crate) use edit::Ground;
@@ -132,6 +133,9 @@ fn blocked(branch: &RefName, by: &Obstacle) -> String {
     match by {
         Obstacle::Changes(_) => format!("local changes in the working tree of '{branch}' are in the way"),
         Obstacle::Lock(_) => format!("another git process is at work in the working tree of '{branch}'"),
+        Obstacle::Rebase(dir) => {
+            format!("'{branch}' is being rebased in '{}'", escape(dir.as_os_str().as_encoded_bytes()))
+        }
         Obstacle::Failed(_) => format!("the working tree of '{branch}' could not follow"),
     }
 }
@@ -193,7 +197,7 @@ impl Runner<'_> {
         let message = next.message(dialect, &own);
         let commit = self.write_declared(branch, &message, tip.commit.tree, vec![tip.id()])?;
         let log = format!("aynig: set {}", next.state);
-        unless_raced(branch, self.advance(branch, tip.id(), commit, &log)?)?;
+        self.go_on(branch, (tip.id(), commit), &log)?;
         Ok(self.answered(written(branch, commit, &next.state)))
     }
 
@@ -222,6 +226,23 @@ impl Runner<'_> {
         let commit = self.write_declared(branch, &next.message(dialect, &own), tree, vec![head])?;
         self.create_at(branch, commit, &format!("aynig: set {}", next.state))?;
         Ok(self.answered(Written { created: true, ..written(branch, commit, &next.state) }))
+    }
+
+    /// Moves a branch to a commit that a verb has written on its head, with the same files.
+    ///
+    /// # Errors
+    /// [`ChangeError::Blocked`] where a rebase of the branch is under way, [`ChangeError::Raced`] where the branch
+    /// has moved.
+    pub(in crate::runner) fn go_on(
+        &self,
+        branch: &RefName,
+        (from, to): (ObjectId, ObjectId),
+        log: &str,
+    ) -> Result<(), ChangeError> {
+        if let Some(by) = self.rebased(branch)? {
+            return Err(ChangeError::Blocked(branch.clone(), by));
+        }
+        unless_raced(branch, self.advance(branch, from, to, log)?)
     }
 
     /// Creates a branch at a commit.
@@ -256,7 +277,7 @@ impl Runner<'_> {
         };
         let message = run.lease(&Message::parse(&tip.commit.message));
         let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &message)?;
-        unless_raced(branch, self.advance(branch, tip.id(), commit, "aynig: set working")?)?;
+        self.go_on(branch, (tip.id(), commit), "aynig: set working")?;
         Ok(Written { run_id: Some(run.id), ..written(branch, commit, &working()?) })
     }
 
@@ -266,7 +287,7 @@ impl Runner<'_> {
             let tip = self.fresh_tip(branch)?.ok_or_else(|| ChangeError::NoBranch(branch.clone()))?;
             let lease = self.whole_lease(&tip)?.ok_or_else(|| ChangeError::NotLeased(branch.clone()))?;
             let run_id = lease.run_id().unwrap_or("unknown").to_owned();
-            let details = format!("Run {} was canceled.", crate::protocol::text::escape(run_id.as_bytes()));
+            let details = format!("Run {} was canceled.", escape(run_id.as_bytes()));
             let id = uuid::Uuid::new_v4().to_string();
             let message = transition::canceled(&lease, &id, &details, paused_by);
             let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &message)?;
@@ -295,7 +316,7 @@ impl Runner<'_> {
 fn refuse_leased(branch: &RefName, tip: &Tip) -> Result<(), ChangeError> {
     match &tip.event {
         Some(event) if event.is_working() => {
-            let run = crate::protocol::text::escape(event.run_id().unwrap_or("unknown").as_bytes());
+            let run = escape(event.run_id().unwrap_or("unknown").as_bytes());
             Err(ChangeError::Leased(branch.clone(), run))
         }
         Some(_) | None => Ok(()),

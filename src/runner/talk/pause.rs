@@ -247,8 +247,8 @@ impl Runner<'_> {
         };
         let message = transition::retried(state, event, None);
         let commit = self.write(branch, head.commit.tree, vec![head.id()], &message)?;
-        let moved = self.advance(branch, head.id(), commit, &format!("aynig: resume {state}"))?;
-        if moved { Ok(Some(commit)) } else { Err(ChangeError::Raced(branch.clone()).into()) }
+        self.go_on(branch, (head.id(), commit), &format!("aynig: resume {state}"))?;
+        Ok(Some(commit))
     }
 
     /// Returns those of the held branches whose heads are state events without a run, for which there may be

@@ -210,6 +210,71 @@ fn a_branch_that_is_rebased_or_bisected_is_skipped() {
     assert_ne!(life.rev("work"), trigger);
 }
 
+/// A repository that stands on `work`, which a rebase onto `main` stops at a conflict.
+fn in_conflict(script: &str) -> Life {
+    let life = checked_out(script);
+    life.git(&["checkout", "-q", "main"]);
+    life.write("file", "other\n");
+    life.git(&["commit", "-qam", "other"]);
+    life.git(&["checkout", "-q", "work"]);
+    life.write("file", "mine\n");
+    life.git(&["commit", "-qam", "mine"]);
+    life
+}
+
+/// K28, K26: a rebase that began while the command ran is in the way of its outcome, which `retry` lands.
+#[test]
+fn an_outcome_waits_for_a_rebase_that_began_meanwhile() {
+    let script =
+        "echo up >\"$T/up\"; read -r _ <\"$T/gate\"; echo run >new\necho 'SET_STATE {\"state\":\"next\"}'";
+    for end in ["--quit", "--abort"] {
+        let life = in_conflict(script);
+        life.event("work", "build", "");
+        let mut gate = life.gate("gate");
+        let tick = life.start_tick(&["--lease", "4s", "work"]);
+        life.hear("up");
+        life.repo.try_git(&["rebase", "--keep-empty", "main"]);
+        gate.open();
+        let said = tick.done().expect(1);
+        assert!(said.stderr.contains("is rebasing the branch"), "{said:?}");
+        assert!(said.stderr.contains("rebase --quit): git aynig retry work"), "{said:?}");
+        assert_eq!((life.states("work")[0].as_str(), life.attempts().len()), ("stalled", 1));
+        let said = life.run(&["retry", "work"]).expect(1);
+        assert!(said.stderr.contains("is being rebased in"), "{said:?}");
+        life.git(&["rebase", end]);
+        // What is given up has put the lease back, of which no run is left.
+        eventually("the branch to be stalled", || {
+            life.tick(&["work"]);
+            (life.state("work") == "stalled").then_some(())
+        });
+        life.run(&["retry", "work"]).expect(0);
+        assert_eq!((life.state("work").as_str(), life.show("work", "new")), ("next", "run".to_owned()));
+        assert_eq!((life.show("work", "file"), life.attempts().len()), ("mine".into(), 0), "{end}");
+    }
+}
+
+/// K28: what a rebase that is given up would drop, no verb writes. A lease goes on.
+#[test]
+fn nothing_is_written_on_a_branch_that_is_being_rebased() {
+    let life = in_conflict("exit 3");
+    life.event("work", "build", "");
+    let refused = |verb: &[&str]| {
+        let refs = life.git(&["for-each-ref"]);
+        life.repo.try_git(&["rebase", "--keep-empty", "main"]);
+        let said = life.run(verb).expect(1);
+        assert!(said.stderr.contains("'work' is being rebased in"), "{said:?}");
+        assert!(said.stderr.contains("rebase --abort"), "{said:?}");
+        life.git(&["rebase", "--abort"]);
+        assert_eq!(life.git(&["for-each-ref"]), refs);
+    };
+    refused(&["set-state", "next", "-b", "work"]);
+    refused(&["fan", "work", "-n", "2"]);
+    life.tick(&["work"]).expect(1);
+    refused(&["retry", "work"]);
+    life.run(&["retry", "work"]).expect(0);
+    assert_eq!(life.state("work"), "build");
+}
+
 /// K28: so is one that a rebase moves along with its own (`--update-refs`).
 #[test]
 fn a_branch_that_a_rebase_moves_along_is_skipped() {

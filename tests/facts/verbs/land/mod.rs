@@ -85,6 +85,31 @@ fn a_merge_lands_as_it_was_checked_and_the_checkout_follows() {
     assert_landed_once(&life, &["topic: new".into(), "topic: more".into()]);
 }
 
+/// K60, K28: nothing lands on a target that is being rebased, as giving that up would take it back.
+#[test]
+fn a_target_that_is_being_rebased_is_waited_for() {
+    let life = life(CHECK, "check: check\n");
+    life.git(&["branch", "up"]);
+    life.write("file", "mine\n");
+    commit(&life, "mine");
+    work(&life, "topic", "new", "x\n");
+    let before = life.rev("main");
+    let other = life.repo.home().join("up");
+    life.git(&["worktree", "add", "-q", other.to_str().unwrap(), "up"]);
+    std::fs::write(other.join("file"), "theirs\n").unwrap();
+    life.git(&["-C", other.to_str().unwrap(), "commit", "-qam", "theirs"]);
+    life.repo.try_git(&["rebase", "up"]);
+    let said = life.run(&["land", "topic"]).expect(1);
+    assert!(said.stderr.contains("is rebasing the branch"), "{said:?}");
+    assert_eq!((life.state("topic").as_str(), life.rev("refs/heads/main")), ("stalled", before.clone()));
+    life.git(&["rebase", "--abort"]);
+    assert_eq!(life.rev("main"), before);
+    life.run(&["retry", "topic"]).expect(0);
+    life.run(&["run", "topic"]).expect(0);
+    assert_eq!((life.state("topic").as_str(), life.read("new").as_str()), ("landed", "x\n"));
+    assert_landed_once(&life, &["topic: new".into()]);
+}
+
 /// K60: no merge, nothing that only talks to runners, no state that would be dispatched on the target.
 #[test]
 fn a_linear_history_has_the_branchs_own_commits_and_no_state() {
