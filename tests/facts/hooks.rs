@@ -614,6 +614,49 @@ fn hooks_are_installed_by_many_at_once() {
     assert_eq!(life.git(&["config", "--get-all", "include.path"]), "aynig/hooks.gitconfig");
 }
 
+/// K41: `uninstall` gives back every byte of a configuration, however that is written, and a setting made since stays.
+#[test]
+fn uninstalling_gives_back_every_byte_of_the_configuration() {
+    let life = Life::new(&STEPS);
+    let (config, newer) = (life.repo.git_dir().join("config"), git_of(&life, "2.54.0"));
+    let plain = std::fs::read_to_string(&config).unwrap();
+    for end in [
+        "",
+        "# mine\n",
+        "\n\n\n",
+        "[receive]\n",
+        "[Receive] # mine\n\n",
+        "[a]\n\tb = c",
+        "[include]\n\tpath = x\n# c\n",
+    ] {
+        for path in [None, Some(&newer)] {
+            let run = |verb: &str| {
+                let mut command = life.aynig(&["hooks", verb]);
+                if let Some(path) = path {
+                    command.env("PATH", path);
+                }
+                done(command.output().unwrap()).expect(0)
+            };
+            let was = format!("{plain}{end}");
+            std::fs::write(&config, &was).unwrap();
+            run("install");
+            assert_eq!(life.git(&["config", "receive.advertisePushOptions"]), "true");
+            run("install");
+            run("uninstall");
+            assert_eq!(std::fs::read_to_string(&config).unwrap(), was);
+            run("install");
+            life.git(&["config", "user.signingKey", "mine"]);
+            run("uninstall");
+            assert_eq!(life.git(&["config", "user.signingKey"]), "mine");
+            assert!(!std::fs::read_to_string(&config).unwrap().contains("advertise"));
+            let left = std::fs::read_dir(life.path(".git/aynig")).unwrap().flatten();
+            let left: Vec<_> =
+                left.map(|e| e.file_name()).filter(|n| n.as_bytes().starts_with(b"hooks")).collect();
+            assert!(left.iter().all(|name| name == "hooks"), "{left:?}");
+        }
+    }
+}
+
 /// A bare repository with hooks, and a clone to push from.
 /// K38, K41: hooks of each working tree that has a folder of its own for them go together.
 #[test]

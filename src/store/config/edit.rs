@@ -26,6 +26,35 @@ pub(crate) fn path(common_dir: &Path) -> PathBuf {
 
 /// Runs `git config` with these arguments on the repository's own configuration.
 pub(crate) fn edit(repo: &Repository, args: &[&str]) -> Result<(), StoreError> {
+    replace(repo, |copy| run(repo, copy, args).map(|()| true)).map(drop)
+}
+
+/// Puts back what the configuration was, byte for byte, where it is that with these edits and nothing else: `git config`
+/// by itself leaves headers of sections and drops blank lines. False where it is something else, which stays.
+pub(crate) fn take_back(repo: &Repository, was: &Path, edits: &[&[&str]]) -> Result<bool, StoreError> {
+    let Ok(was) = fs::read(was) else { return Ok(false) };
+    replace(repo, |copy| {
+        let wrote = |content: &[u8]| fs::write(copy, content).map_err(io_error("write", copy));
+        let is = fs::read(copy).map_err(io_error("read", copy))?;
+        wrote(&was)?;
+        edits.iter().try_for_each(|args| run(repo, copy, args))?;
+        let is_that = fs::read(copy).map_err(io_error("read", copy))? == is;
+        wrote(&was)?;
+        Ok(is_that)
+    })
+}
+
+fn run(repo: &Repository, file: &Path, args: &[&str]) -> Result<(), StoreError> {
+    let git = repo.git.git().plain(None).verb("config");
+    git.args([OsStr::new("--file"), file.as_os_str()]).args(args).ok().map(drop)
+}
+
+/// Puts a copy of the configuration, once it was changed as `change` does, in the configuration's place. False, and
+/// nothing is replaced, where `change` says so.
+fn replace(
+    repo: &Repository,
+    change: impl Fn(&Path) -> Result<bool, StoreError>,
+) -> Result<bool, StoreError> {
     let config = path(&repo.common_dir);
     let mut lock = config.clone().into_os_string();
     lock.push(".lock");
@@ -39,21 +68,22 @@ pub(crate) fn edit(repo: &Repository, args: &[&str]) -> Result<(), StoreError> {
         for _ in 0..ROUNDS {
             let was = index_lock::identity(&config);
             fs::copy(&config, &copy).map_err(io_error("copy", &config))?;
-            let git = repo.git.git().plain(None).verb("config");
-            git.args([OsStr::new("--file"), copy.as_os_str()]).args(args).ok()?;
+            if !change(&copy)? {
+                return Ok(false);
+            }
             let Some(_held) = FileLock::take(repo, lock.clone(), HELD_MAX)? else {
                 let (name, age) = (RefName::new("config"), age_of(&lock));
                 return Err(StoreError::LockHeld { name, path: lock.clone(), age });
             };
             if index_lock::identity(&config) == was {
-                return fs::rename(&copy, &config).map_err(io_error("write", &config));
+                return fs::rename(&copy, &config).map_err(io_error("write", &config)).map(|()| true);
             }
         }
         let why = format!("'{}' changes faster than it can be edited", config.display());
         Err(StoreError::Git { verb: "config".into(), message: why })
     };
     let done = edited();
-    if done.is_err() {
+    if !matches!(done, Ok(true)) {
         let _ = fs::remove_file(&copy);
         // The lock of a `git config` that was killed.
         let _ = fs::remove_file(copy.with_extension("lock"));

@@ -9,6 +9,7 @@
 
 mod block;
 
+use crate::store::config::edit;
 use crate::store::disk::{Shared, place_of};
 use crate::store::repository::Repository;
 use crate::store::{StoreError, worktrees};
@@ -113,6 +114,10 @@ pub(crate) struct Hooks<'r> {
 const INCLUDE: &str = "include.path";
 /// Our file of hooks, as the repository's configuration names it.
 const OURS: &str = "aynig/hooks.gitconfig";
+/// The edit of the configuration that includes it.
+const INCLUDED: &[&str] = &["--fixed-value", "--replace-all", INCLUDE, OURS, OURS];
+/// The ending of the file beside the marker that keeps what the configuration was.
+const BEFORE: &str = "config";
 /// The configuration key that lets a push carry options.
 const OPTIONS: &str = "receive.advertisePushOptions";
 
@@ -237,6 +242,7 @@ impl<'r> Hooks<'r> {
             matches!(standing, Standing::Block(_) | Standing::Configured(_) | Standing::ByHand(..))
         };
         if !all.iter().any(is_one) && self.files()?.is_empty() && self.by_hand()?.is_empty() {
+            self.take_back(&marker)?;
             self.unadvertise(&marker)?;
         }
         Ok(all)
@@ -245,10 +251,28 @@ impl<'r> Hooks<'r> {
     /// Removes every trace of an installation of either kind, but not the lines that the user put into a file that is
     /// left alone. Returns the files that were touched.
     pub(crate) fn uninstall(&self) -> Result<Vec<PathBuf>, StoreError> {
-        let mut touched: Vec<PathBuf> = self.unconfigure()?.into_iter().collect();
+        let marker = self.repo.aynig_dir().join("hooks-installed");
+        let mut touched = Vec::new();
+        if self.is_included()? {
+            touched.push(self.repo.common_dir.join(OURS));
+        }
+        self.take_back(&marker)?;
+        self.unconfigure()?;
         touched.extend(self.remove_blocks()?);
-        self.unadvertise(&self.repo.aynig_dir().join("hooks-installed"))?;
+        self.unadvertise(&marker)?;
         Ok(touched)
+    }
+
+    /// Puts the configuration back as it was, byte for byte, where nobody else has changed it since.
+    fn take_back(&self, marker: &Path) -> Result<(), StoreError> {
+        let advertised: &[&str] = &[OPTIONS, "true"];
+        let mut edits = Vec::new();
+        edits.extend(is_our_doing(marker).then_some(advertised));
+        edits.extend(self.is_included()?.then_some(INCLUDED));
+        if !edits.is_empty() {
+            edit::take_back(self.repo, &marker.with_extension(BEFORE), &edits)?;
+        }
+        Ok(())
     }
 
     /// Takes back what [`Hooks::advertise`] did, and removes the marker.
@@ -258,6 +282,7 @@ impl<'r> Hooks<'r> {
             self.config(&["--unset", OPTIONS])?;
         }
         let _ = std::fs::remove_file(marker);
+        let _ = std::fs::remove_file(marker.with_extension(BEFORE));
         Ok(())
     }
 
@@ -287,6 +312,8 @@ impl<'r> Hooks<'r> {
     fn advertise(&self, marker: &Path) -> Result<(), StoreError> {
         let absent = self.config_value(OPTIONS)?.is_none();
         if !marker.exists() {
+            // Without this copy the settings are taken out one by one.
+            let _ = std::fs::copy(self.repo.common_dir.join("config"), marker.with_extension(BEFORE));
             // The marker is written first. After a crash it may promise to undo a setting that is not there,
             // which does no harm.
             self.repo.write(marker, if absent { b"advertised\n" } else { b"\n" })?;
@@ -318,20 +345,18 @@ impl<'r> Hooks<'r> {
         self.repo.write(&self.repo.common_dir.join(OURS), &text)?;
         if !self.is_included()? {
             // Another process may have added it meanwhile.
-            self.config(&["--fixed-value", "--replace-all", INCLUDE, OURS, OURS])?;
+            self.config(INCLUDED)?;
         }
         Ok(())
     }
 
-    /// Takes our file of hooks out of the configuration, and removes it; returns the file if it was included.
-    fn unconfigure(&self) -> Result<Option<PathBuf>, StoreError> {
-        let file = self.repo.common_dir.join(OURS);
-        let is_included = self.is_included()?;
-        if is_included {
+    /// Takes our file of hooks out of the configuration, and removes it.
+    fn unconfigure(&self) -> Result<(), StoreError> {
+        if self.is_included()? {
             self.config(&["--fixed-value", "--unset-all", INCLUDE, OURS])?;
         }
-        let _ = std::fs::remove_file(&file);
-        Ok(is_included.then_some(file))
+        let _ = std::fs::remove_file(self.repo.common_dir.join(OURS));
+        Ok(())
     }
 
     /// Returns the repository's own files that are left alone, and have lines of ours that the user put there, each with
@@ -397,7 +422,7 @@ impl<'r> Hooks<'r> {
     }
 
     fn config(&self, args: &[&str]) -> Result<(), StoreError> {
-        crate::store::config::edit::edit(self.repo, args)
+        edit::edit(self.repo, args)
     }
 
     /// Returns why nothing is ever written at `path`; `None` where a plain file of the repository is there, or nothing.
