@@ -20,6 +20,7 @@ use crate::protocol::transition::recovered;
 use crate::protocol::waits::AFTER;
 use crate::store::RefName;
 use crate::store::slots::Locked;
+use crate::supervisor::holders;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -185,7 +186,8 @@ impl Runner<'_> {
                     }
                     Err(error) => return Err(error),
                 },
-                Locked::InUse => {}
+                // A command may have stopped its guardian and its runner, which has the slot.
+                Locked::InUse => holders::end_stopped(&pool.borrow(number).hold_path()),
                 Locked::Denied(error) => {
                     let dir = pool.borrow(number).dir().to_owned();
                     report.note_once(Note::SlotLeft(dir.clone(), with_causes(&error)));

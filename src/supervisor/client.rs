@@ -11,6 +11,7 @@ use super::ending::Ending;
 use super::exec::{Child, exec};
 use super::guardian::options::{Options, ROLE};
 use super::hold;
+use super::holders;
 use super::orphans;
 use super::pulse::{Pulse, Sign};
 use super::wire::{Event, Frames, Order};
@@ -123,6 +124,9 @@ static LET_GO: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 /// How long `end` waits before it kills the guardian, which itself takes 0.5 s to kill, and 1 s more to find
 /// survivors.
 const END_PATIENCE: Duration = Duration::from_secs(3);
+/// How long a guardian that was killed is waited for, and how long before what may keep it from dying is killed.
+const KILL_PATIENCE: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(50);
 
 impl Supervised {
     /// Starts the command. A command that can't be started is no error: its ending says so.
@@ -328,7 +332,12 @@ impl Supervised {
         // The orphans come to this process only once the guardian is dead to the last thread.
         if let Some(guardian) = &mut self.guardian {
             guardian.kill();
-            let _ = guardian.wait();
+            let until = Instant::now() + KILL_PATIENCE;
+            while !guardian.is_over_within(LOOK) && Instant::now() < until {
+                // Who traces the guardian keeps it from dying, and from being waited for.
+                holders::kill_below(guardian.id() as i32);
+                orphans::sweep();
+            }
         }
         if let Some(command) = self.command
             // The guardian reaped a command that has exited, so a process of that number is another one by
@@ -373,6 +382,11 @@ impl Supervised {
         if ended.survivors == 0
             && let Some(mut guardian) = self.guardian.take()
         {
+            if self.lost && !guardian.is_over_within(KILL_PATIENCE) {
+                // A process that is not of the run traces it.
+                self.guardian = Some(guardian);
+                return Ok(ended);
+            }
             // The guardian sent `Done`, or is dead: this takes no time.
             let waited = guardian.wait().map_err(io::Error::from);
             waited.map_err(SupervisorError::system("wait for guardian's end"))?;

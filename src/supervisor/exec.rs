@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Starts `argv[0]`, which is searched for in `PATH` if it has no slash. If a variable occurs twice in `env`,
 /// the last value counts.
@@ -85,6 +85,18 @@ impl Child {
     /// Waits until the child has exited.
     pub(super) fn wait(&mut self) -> nix::Result<()> {
         self.reap(None).map(drop)
+    }
+
+    /// Waits until the child has exited, at most this long; true once it has, or where it can't be waited for.
+    pub(super) fn is_over_within(&mut self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        while !self.is_over() {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
     }
 
     /// True once the child has exited, or where it can't be waited for.

@@ -104,24 +104,33 @@ pub fn wake(hold: &Path) -> bool {
 }
 
 /// Kills the guardians of this lock file that are still stopped, and before each of them the processes below
-/// it.
+/// it. A runner that was stopped with its guardian is woken: it holds the slot, and what it finds is a lost run.
 pub fn end_stopped(hold: &Path) {
     for pid in guardians(hold) {
-        let guardian = Pid::from_raw(pid as i32);
         // A stopped guardian does nothing from now on: its processes stay below it until it is killed itself.
         if !is_stopped(pid) {
             continue;
         }
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let below = below(pid as i32);
-            if below.is_empty() || Instant::now() >= until {
-                break;
-            }
-            signal_groups(below.into_iter(), Signal::SIGKILL);
-            std::thread::sleep(Duration::from_millis(5));
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let runner = parse_stat(&stat).map(|(parent, _)| parent).filter(|parent| *parent > 1);
+        kill_below(pid as i32);
+        let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
+        if let Some(runner) = runner.filter(|runner| is_stopped(*runner as u32)) {
+            let _ = kill(Pid::from_raw(runner), Signal::SIGCONT);
         }
-        let _ = kill(guardian, Signal::SIGKILL);
+    }
+}
+
+/// Kills all processes below this one, until none is left or for a second.
+pub(super) fn kill_below(root: i32) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let below = below(root);
+        if below.is_empty() || Instant::now() >= until {
+            return;
+        }
+        signal_groups(below.into_iter(), Signal::SIGKILL);
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

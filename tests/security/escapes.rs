@@ -83,6 +83,76 @@ fn s28_a_stopped_guardian_of_a_dead_runner_is_ended_before_the_branch_is_recover
     assert!(said.out.contains("stalled"), "{}{}", said.out, said.err);
 }
 
+/// K17, S28: one that traces its guardian keeps it from ending, and from being waited for: it ends all the same.
+#[test]
+fn s28_a_command_that_traces_its_guardian_is_ended() {
+    let mut world = World::any();
+    if !world.command("python3", &world.root()).arg("-V").output().is_ok_and(|said| said.status.success()) {
+        return support::skipped("no python3, which traces");
+    }
+    let pids = world.root().join("pids");
+    world.set("PIDS", &pids);
+    // PTRACE_ATTACH; PTRACE_SEIZE, which stops at a signal, alone and with PTRACE_O_TRACEEXIT.
+    for (n, (request, options)) in [(16, 0), (0x4206, 0), (0x4206, 0x40)].into_iter().enumerate() {
+        let _ = std::fs::remove_file(&pids);
+        let tracer = format!(
+            "import ctypes,os,sys,time\nl=ctypes.CDLL(None)\nassert l.ptrace({request},int(sys.argv[1]),0,{options})==0\n\
+             open(os.environ['PIDS'],'a').write('%d\\n'%os.getpid())\ntime.sleep(300)"
+        );
+        let script = format!(
+            "python3 -c \"{tracer}\" $PPID & until [ -s \"$PIDS\" ]; do sleep 0.02; done\n\
+             echo w >>file.txt; echo $$ >>\"$PIDS\"; sleep 300"
+        );
+        let dir = world.init(&format!("traced-{n}"));
+        Place::new(&world, &dir).seed();
+        world.commit_files(
+            &dir,
+            "main",
+            &[(".aynig/command/trace", &format!("#!/bin/sh\n{script}\n"))],
+            "trace",
+        );
+        world.aynig(&dir, &["trust"]).expect(0);
+        world.aynig(&dir, &["set-state", "trace", "-b", "bad"]).expect(0);
+        world.git(&dir, &["config", "aynig.timeout", "2s"]);
+        world.git(&dir, &["config", "aynig.killGrace", "1s"]);
+        let began = std::time::Instant::now();
+        let said = world.aynig(&dir, &["tick", "bad"]);
+        let all = std::fs::read_to_string(&pids).unwrap_or_default();
+        assert!(began.elapsed() < std::time::Duration::from_secs(60), "{:?}", began.elapsed());
+        assert!(all.lines().count() == 2 && !all.lines().any(lives), "{all}{}{}", said.out, said.err);
+        assert_eq!(said.code, 1, "{}{}", said.out, said.err);
+        let body = world.git(&dir, &["log", "-1", "--format=%B", "bad"]);
+        assert!(body.contains("refs/aynig/attempts/"), "{body}");
+    }
+}
+
+/// K17, S28, promise 2: one that stops its guardian and its runner is ended by who recovers the branch, and the slot is
+/// free again.
+#[test]
+fn s28_a_command_that_stops_guardian_and_runner_is_ended_before_the_branch_is_recovered() {
+    let mut world = World::any();
+    let pids = world.root().join("pids");
+    world.set("PIDS", &pids);
+    let script = "G=$PPID; R=$(awk '/^PPid/{print $2}' /proc/$G/status)\n\
+                  (while kill -STOP $R $G; do sleep 0.01; done) & echo $$ $! >>\"$PIDS\"; sleep 300";
+    let dir = repo(&world, &[("stop", script)]);
+    world.aynig(&dir, &["set-state", "stop", "-b", "bad"]).expect(0);
+    let bin = world.root().join("bin/git-aynig");
+    let mut runner = world.command(bin, &dir);
+    let mut runner = runner.args(["tick", "--lease", "4s", "bad"]).spawn().unwrap();
+    let all =
+        eventually("the command runs", || std::fs::read_to_string(&pids).ok().filter(|p| p.ends_with('\n')));
+    let recovered = |said: &Said| said.code == 1 && said.out.contains("stalled");
+    let said = eventually("its lease ends", || Some(world.aynig(&dir, &["tick", "bad"])).filter(recovered));
+    let left: Vec<&str> = all.split_whitespace().filter(|pid| lives(pid)).collect();
+    assert!(left.is_empty(), "{left:?} of {all}: {}{}", said.out, said.err);
+    // Its runner goes on, and finds that the run is another's.
+    eventually("the runner ends", || runner.try_wait().unwrap());
+    world.git(&dir, &["config", "aynig.jobs", "1"]);
+    let said = tick(&world, &dir, "build", "good").expect(0);
+    assert!(said.out.contains("build -> review"), "{}{}", said.out, said.err);
+}
+
 /// K40, S19: a command can't have a chain started in a folder that no user trusts
 #[test]
 fn s19_a_noted_repository_that_nobody_trusts_is_left_alone() {
