@@ -103,7 +103,7 @@ fn s28_a_command_that_traces_its_guardian_is_ended() {
             "python3 -c \"{tracer}\" $PPID & until [ -s \"$PIDS\" ]; do sleep 0.02; done\n\
              echo w >>file.txt; echo $$ >>\"$PIDS\"; sleep 300"
         );
-        let dir = world.init(&format!("traced-{n}"));
+        let dir = world.init(format!("traced-{n}"));
         Place::new(&world, &dir).seed();
         world.commit_files(
             &dir,

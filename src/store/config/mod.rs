@@ -135,12 +135,19 @@ pub(super) fn place_of(path: &Path) -> String {
         text.chars().flat_map(|c| special(&c).then_some('\\').into_iter().chain([c])).collect::<String>()
     };
     match std::str::from_utf8(raw) {
-        Ok(text) if !text.contains('\n') => escaped(text),
+        // A path that looks like the place of another one has a digest too.
+        Ok(text) if !text.contains('\n') && !ends_in_digest(raw) => escaped(text),
         _ => {
             let readable = raw.utf8_chunks().map(|chunk| chunk.valid().replace('\n', "")).collect::<String>();
             format!("{}#{}", escaped(&readable), hex(&Sha256::digest(raw)[..16]))
         }
     }
+}
+
+/// True for a place, or a path, that ends as [`place_of`] ends one that can be written in no key.
+fn ends_in_digest(place: &[u8]) -> bool {
+    let digest = place.rsplit(|byte| *byte == b'#').next().filter(|rest| rest.len() < place.len());
+    digest.is_some_and(|hex| hex.len() == 32 && hex.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// Returns the system-wide file of a Git that lives below another prefix than `/usr`;

@@ -138,9 +138,7 @@ impl Site {
     pub(crate) fn is_named_by(&self, place: impl AsRef<[u8]>) -> bool {
         let place = whole(place.as_ref());
         // What ends in a digest is no pattern.
-        let digest = place.rsplit(|byte| *byte == b'#').next().filter(|rest| rest.len() < place.len());
-        let is_exact = digest.is_some_and(|hex| hex.len() == 32 && hex.iter().all(u8::is_ascii_hexdigit));
-        self.names.iter().any(|dir| match is_exact {
+        self.names.iter().any(|dir| match super::ends_in_digest(place) {
             true => place == super::place_of(dir).as_bytes(),
             false => pattern::path(place, dir.as_os_str().as_bytes()),
         })

@@ -356,6 +356,18 @@ fn trust_in_a_path_that_is_no_text_is_in_that_path_alone() {
             let said = looked(&other);
             assert!(said.code == 2 && said.err.contains("not trusted"), "{odd:?} {other:?}: {said:?}");
         }
+        // Nor one whose path reads as the key does.
+        let key =
+            world.git(&world.root(), &["config", "--global", "--name-only", "--get-regexp", "commandsfrom"]);
+        let twin = key.trim().trim_start_matches("aynig.").rsplit_once('.').unwrap().0.replace('\\', "");
+        std::fs::create_dir_all(Path::new(&twin).parent().unwrap()).unwrap();
+        world.git(&odd, &["clone", "-q", "--bare", ".", &twin]);
+        let twin = Path::new(&twin);
+        let said = looked(twin);
+        assert!(said.code == 2 && said.err.contains("not trusted"), "{odd:?} {twin:?}: {said:?}");
+        world.aynig(twin, &["trust", "--branches"]).expect(0);
+        looked(twin).expect(0);
+        world.aynig(twin, &["trust", "--revoke"]).expect(0);
         world.aynig(&odd, &["trust", "--revoke"]).expect(0);
     }
     let config = std::fs::read_to_string(world.home().join(".gitconfig")).unwrap();
