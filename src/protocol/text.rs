@@ -75,9 +75,9 @@ fn push_octal(format: &mut String, bytes: &[u8]) {
 }
 
 /// Returns a branch's short name as the argument of a command that is shown to be pasted. A name that looks
-/// like an option, or like another branch's full name, is written in full.
+/// like an option, or like another branch's full name, or is `HEAD`, is written in full.
 pub fn branch_word(short: &[u8]) -> String {
-    match short.starts_with(b"-") || short.starts_with(b"refs/heads/") {
+    match short.starts_with(b"-") || short.starts_with(b"refs/heads/") || short == b"HEAD" {
         true => shell_word(&[b"refs/heads/", short].concat()),
         false => shell_word(short),
     }

@@ -258,23 +258,25 @@ fn s34_a_folder_that_a_run_would_fail_in_is_found_before_the_claim() {
     }
 }
 
-/// K36: git-aynig itself refuses such a name; a user may push it.
+/// K36: git-aynig itself refuses such a name; a user may push it. `HEAD` is a ref of its own to Git, and to every verb.
 #[test]
-fn s34_a_branch_that_is_named_as_an_option_is_none_in_a_hint() {
-    let life = life();
-    let id = life.event("plain", "fail", "");
-    life.git(&["update-ref", "refs/heads/--help", &id]);
-    let said = life.tick(&[]);
-    let said = format!("{}{}", said.stdout, said.stderr);
-    assert!(said.contains("--help") && !said.contains("git aynig retry --help"), "{said}");
-    life.run(&["retry", "refs/heads/--help"]).expect(0);
-    assert_eq!(
-        life.git(&[
-            "log",
-            "-1",
-            "--format=%(trailers:key=dwp-state,valueonly,separator=)",
-            "refs/heads/--help"
-        ]),
-        "fail"
-    );
+fn s34_a_branch_that_is_named_as_an_option_or_as_head_is_none_in_a_hint() {
+    for name in ["--help", "HEAD"] {
+        let life = life();
+        let full = format!("refs/heads/{name}");
+        let id = life.event("plain", "fail", "");
+        life.git(&["update-ref", &full, &id]);
+        let said = life.tick(&[]);
+        let said = format!("{}{}", said.stdout, said.stderr);
+        assert!(said.contains(name) && !said.contains(&format!("git aynig retry {name}")), "{said}");
+        assert!(said.contains(&format!("git aynig retry {full}")), "{said}");
+        life.run(&["retry", &full]).expect(0);
+        let format = "--format=%(trailers:key=dwp-state,valueonly,separator=)";
+        assert_eq!(life.git(&["log", "-1", format, &full]), "fail");
+        life.run(&["status", &full]).expect(0);
+        assert_eq!(life.tick(&[&full]).expect(1).stderr.matches("retry").count(), 1);
+        life.run(&["logs", &full]).expect(0);
+        life.run(&["diff", &full]).expect(0);
+        life.run(&["set-state", "next", "-b", &full]).expect(0);
+    }
 }

@@ -462,9 +462,9 @@ impl RepoGit {
 }
 
 /// Returns the full ref name of a branch name that Git would accept (`git
-/// check-ref-format --branch`), else `None`.
+/// check-ref-format --branch`), else `None`. A branch that a push named `HEAD` goes by its full name alone.
 pub(crate) fn branch_from_arg(arg: &OsStr) -> Option<RefName> {
     let raw = arg.as_bytes();
     let name = if raw.starts_with(b"refs/heads/") { RefName::new(raw) } else { RefName::branch(raw) };
-    (name.is_valid() && !raw.starts_with(b"-") && name.short() != b"HEAD").then_some(name)
+    (name.is_valid() && !raw.starts_with(b"-") && raw != b"HEAD").then_some(name)
 }
