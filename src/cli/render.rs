@@ -326,6 +326,12 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             escape(by.to_string().as_bytes()),
             hints::of_obstacle(by)
         ),
+        Note::Blocked(by) => format!(
+            "{}: {}\nhint: {}, then git aynig status",
+            by.kind(),
+            escape(by.to_string().as_bytes()),
+            hints::of_obstacle(by)
+        ),
         Note::RenewalFailed(why) => {
             format!("its lease could not be looked at or renewed, which is tried again: {}", escape(why.as_bytes()))
         }

@@ -263,9 +263,15 @@ impl ActiveRun<'_> {
                 Ok(None)
             }
             Ok(Moved::Blocked(by)) => {
-                let kept = self.keep_outcome(commit)?;
-                self.slot.keep_apart(self.runner.repo, &self.claim.run.id, &found)?;
-                self.stall(Some(exit), Stall::Checkout(by), kept)
+                let done = self.keep_outcome(commit).and_then(|kept| {
+                    self.slot.keep_apart(self.runner.repo, &self.claim.run.id, &found)?;
+                    self.stall(Some(exit), Stall::Checkout(by.clone()), kept)
+                });
+                // What a full disk keeps from the branch, such as why, has to be said here.
+                if done.is_err() {
+                    self.report.notes.push(Note::Blocked(by));
+                }
+                done
             }
             Err(error) => {
                 if let Err(why) = self.slot.keep_apart(self.runner.repo, &self.claim.run.id, &found) {

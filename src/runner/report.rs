@@ -347,6 +347,8 @@ pub enum Note {
     OutputHeldOpen,
     /// A working tree with the branch checked out follows later: something is in the way.
     CheckoutBlocked(PathBuf, Obstacle),
+    /// An outcome was not brought into a working tree, and that could not be written to the branch.
+    Blocked(Obstacle),
     /// A working tree followed the branch, but for a file that could not be removed there: Git's warning.
     NotRemoved(PathBuf, String),
     /// A renewal that failed and was tried again.

@@ -144,6 +144,43 @@ fn a_full_disk_at_any_step_breaks_nothing() {
     sweep(&World::any(), &[], (0..200).step_by(8));
 }
 
+/// K28: a part of an outcome that a full disk leaves in a working tree, and keeps from being put back, is said with what
+/// puts it back.
+#[test]
+fn what_a_full_disk_leaves_of_an_outcome_in_a_working_tree_is_said() {
+    let world = World::any();
+    let Some(disk) = Disk::mount(&world, "disk", 3072) else { return };
+    let mut said_of = 0;
+    for kib in [200, 250, 300, 350] {
+        let dir = disk.at.join("repo");
+        let name = dir.strip_prefix(world.root()).unwrap().to_owned();
+        if world.try_init(&name, &["--template="]).is_none() {
+            return;
+        }
+        let write = "#!/bin/sh\nhead -c 150000 /dev/urandom >big; echo more >>file.txt; rm sub/other.txt\n\
+                     echo 'SET_STATE {\"state\":\"review\"}'\n";
+        world.commit_files(&dir, "main", &[FILES, &[(".aynig/command/write", write)]].concat(), "seed");
+        world.git(&dir, &["reset", "-q", "--hard"]);
+        world.aynig(&dir, &["trust", "--ref", "main"]).expect(0);
+        world.git(&dir, &["checkout", "-q", "-b", "work"]);
+        world.aynig(&dir, &["set-state", "write"]).expect(0);
+        disk.leave(kib);
+        let said = world.aynig(&dir, &["tick", "work", "--lease", "4s"]);
+        let left = world.git(&dir, &["--no-optional-locks", "status", "--porcelain", "-uno"]);
+        let is_said = said.err.contains("still has part of it") && said.err.contains("git aynig status");
+        let on_it = world.git(&dir, &["log", "-1", "--format=%B"]).contains("still has part of it");
+        assert!(left.is_empty() || is_said || on_it, "{kib} KiB: {left}\n{}{}", said.out, said.err);
+        said_of += u32::from(!left.is_empty());
+        disk.free();
+        world.aynig(&dir, &["status"]).expect(0);
+        assert_eq!(world.git(&dir, &["status", "--porcelain", "--untracked-files=no"]), "", "{kib} KiB");
+        let cleared = std::process::Command::new("chmod").args(["-R", "u+w"]).arg(&dir).status();
+        assert!(cleared.unwrap().success());
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+    assert!(said_of > 0, "the disk was never full in a working tree");
+}
+
 /// The same where git writes refs
 #[test]
 fn a_full_disk_at_any_step_breaks_no_reftable_repository() {
