@@ -4,8 +4,10 @@ use super::args::Init;
 use super::fail::Failure;
 use super::session::Global;
 use super::{output, trust};
+use crate::app::AppError;
 use crate::app::trust::default_source;
 use crate::supervisor::beneath::{BeneathError, Root};
+use std::collections::HashSet;
 use std::path::Path;
 
 const HELLO: &str = r#"#!/bin/sh
@@ -38,9 +40,10 @@ pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
             .hint("git aynig trust --ref <branch>"));
     };
     let root = Root::open(dir).map_err(|e| not_written(&e))?;
+    let tracked = session.repo.git.tracked(&session.repo.git_dir, dir, ".aynig").map_err(AppError::from)?;
     let made = [
-        write_new(&root, ".aynig/command/hello", HELLO, 0o777)?,
-        write_new(&root, ".aynig/COMMANDS.md", COMMANDS, 0o666)?,
+        write_new((&root, &tracked), ".aynig/command/hello", HELLO, 0o777)?,
+        write_new((&root, &tracked), ".aynig/COMMANDS.md", COMMANDS, 0o666)?,
     ];
     if !global.quiet {
         let what = if made.contains(&true) { "Wrote" } else { "Nothing to do:" };
@@ -62,10 +65,20 @@ pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
     Ok(0)
 }
 
-pub(super) fn write_new(root: &Root, name: &str, content: &str, mode: u32) -> Result<bool, Failure> {
+/// Creates a file that is neither there nor in the index; false where it is.
+pub(super) fn write_new(
+    (root, tracked): (&Root, &HashSet<Vec<u8>>),
+    name: &str,
+    content: &str,
+    mode: u32,
+) -> Result<bool, Failure> {
     let path = Path::new(name);
     if let Some(folder) = path.parent() {
         root.create_dirs(folder, 0o777).map_err(|e| not_written(&e))?;
+    }
+    // A sparse checkout leaves out what is committed all the same.
+    if tracked.contains(name.as_bytes()) {
+        return Ok(false);
     }
     match root.create_new(path, mode) {
         Ok(mut file) => {

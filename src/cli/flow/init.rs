@@ -5,6 +5,7 @@ use super::super::fail::Failure;
 use super::super::init::{not_written, write_new};
 use super::super::session::Global;
 use super::super::{output, trust};
+use crate::app::AppError;
 use crate::app::trust::default_source;
 use crate::protocol::flow::{ROUTE, TURN};
 use crate::supervisor::beneath::Root;
@@ -21,11 +22,12 @@ pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
             .hint("git aynig trust --ref <branch>"));
     };
     let root = Root::open(dir).map_err(|e| not_written(&e))?;
+    let tracked = session.repo.git.tracked(&session.repo.git_dir, dir, ".aynig").map_err(AppError::from)?;
     let turn = command("A node of a flow has its turn.", TURN);
     let route = command("What follows from a node's turn: handoffs, new nodes, what comes next.", ROUTE);
     let made = [
-        write_new(&root, ".aynig/command/turn", &turn, 0o777)?,
-        write_new(&root, ".aynig/command/route", &route, 0o777)?,
+        write_new((&root, &tracked), ".aynig/command/turn", &turn, 0o777)?,
+        write_new((&root, &tracked), ".aynig/command/route", &route, 0o777)?,
     ];
     let trusted = session.settings(&Default::default())?.commands_from;
     if args.trust {

@@ -26,6 +26,21 @@ fn init_and_what_it_says_to_do_next() {
     });
 }
 
+/// Section 13: `init` writes over nothing, and a sparse checkout leaves out what is committed.
+#[test]
+fn init_writes_over_nothing_that_a_sparse_checkout_leaves_out() {
+    let world = World::any();
+    let dir = world.init("repo");
+    let mine = "#!/bin/sh\necho mine\n";
+    world.commit_files(&dir, "main", &[(".aynig/command/hello", mine), ("small/file", "x\n")], "seed");
+    world.git(&dir, &["reset", "-q", "--hard"]);
+    world.git(&dir, &["sparse-checkout", "set", "small"]);
+    assert!(!dir.join(".aynig").exists());
+    world.aynig(&dir, &["init"]).expect(0);
+    assert!(!dir.join(".aynig/command/hello").exists());
+    assert_eq!(world.git(&dir, &["ls-files", "-m"]), "");
+}
+
 /// K37, K16, K14
 #[test]
 fn a_bare_repository_with_commands_from_a_ref() {
