@@ -62,6 +62,8 @@ pub(super) struct ActiveRun<'a> {
     pub held_open: bool,
     /// The signal that the runner was asked to stop with.
     pub interrupted: Option<i32>,
+    /// The run ended because `.aynig/prepare` failed: its command was not started.
+    pub ended_preparing: bool,
     /// The slot's HEAD that was found unfit for the branch, and the lease at that time, so that the same pair
     /// is not judged again (K29).
     pub passed_over: Option<(ObjectId, ObjectId)>,
@@ -119,6 +121,7 @@ impl<'a> ActiveRun<'a> {
             own_event: None,
             held_open: false,
             interrupted: None,
+            ended_preparing: false,
             passed_over: None,
             handed: 0,
             landed: None,

@@ -33,7 +33,8 @@ impl ActiveRun<'_> {
         let masked = |text: String| escape(&secrets.mask(text.as_bytes()));
         let mut text = match (exit, why) {
             (_, Stall::Exit(exit)) => {
-                format!("The command ended after {took}: {}.\n", escape(exit.to_string().as_bytes()))
+                let what = if self.ended_preparing { "'.aynig/prepare'" } else { "The command" };
+                format!("{what} ended after {took}: {}.\n", escape(exit.to_string().as_bytes()))
             }
             (Some(exit), why) => {
                 format!("{}.\nThe command ended after {took}: {exit}.\n", masked(why.to_string()))

@@ -106,6 +106,7 @@ impl ActiveRun<'_> {
         if result.symlink_metadata().is_ok() {
             crate::store::remove_tree(&result).map_err(io("remove", &result))?;
         }
+        self.ended_preparing = exit != Exit::Code(0);
         if exit != Exit::Code(0) || self.own_event.is_some() || self.interrupted.is_some() {
             return Ok(Some((exit, guardian)));
         }

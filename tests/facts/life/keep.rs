@@ -273,6 +273,7 @@ fn k58_a_preparation_that_fails_ends_its_run_as_a_command_does() {
             why => {
                 assert_eq!((done.code, &*state), (Some(1), "stalled"), "{done:?}");
                 assert!(life.body("a").contains(why), "{}", life.body("a"));
+                assert!(life.body("a").contains("'.aynig/prepare' ended after"), "{}", life.body("a"));
             }
         }
         assert_eq!(life.said("ran"), "", "{script}");
