@@ -262,7 +262,7 @@ pub struct SetState {
     #[arg(long, value_name = "NAME")]
     pub remote: Option<String>,
     /// The message: the first gives the subject, further ones paragraphs of the body
-    #[arg(short, long, value_name = "MSG")]
+    #[arg(short, long, value_name = "MSG", allow_hyphen_values = true)]
     pub message: Vec<String>,
     /// Read the message from a file, '-' for standard input
     #[arg(short = 'F', long, value_name = "FILE", conflicts_with = "message")]

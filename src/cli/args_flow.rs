@@ -386,7 +386,7 @@ pub struct Say {
     /// The node, by its alias, label or id
     pub node: String,
     /// The text: each is a paragraph
-    #[arg(short, long, value_name = "MSG")]
+    #[arg(short, long, value_name = "MSG", allow_hyphen_values = true)]
     pub message: Vec<String>,
     /// Read the text from a file, '-' for standard input
     #[arg(short = 'F', long, value_name = "FILE", conflicts_with = "message")]
@@ -432,7 +432,7 @@ pub struct Set {
     #[arg(long, value_name = "STATUS")]
     pub status: String,
     /// How it ended, in a few words
-    #[arg(short, long, value_name = "MSG")]
+    #[arg(short, long, value_name = "MSG", allow_hyphen_values = true)]
     pub message: Option<String>,
     #[command(flatten)]
     #[allow(missing_docs)]
@@ -458,7 +458,7 @@ pub struct Decide {
     /// The approval's id
     pub approval: String,
     /// A word for the agent
-    #[arg(short, long, value_name = "MSG")]
+    #[arg(short, long, value_name = "MSG", allow_hyphen_values = true)]
     pub message: Vec<String>,
     /// Start no chain, whatever hooks are installed
     #[arg(long)]
@@ -524,7 +524,7 @@ pub struct SetTemplate {
     /// Its name: letters, digits, '_' and '-'
     pub name: String,
     /// The text: each is a paragraph
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub message: Vec<String>,
     /// Read the text from a file, '-' for standard input
     #[arg(short = 'F', long, value_name = "FILE", conflicts_with = "message")]

@@ -16,7 +16,7 @@ pub struct Send {
     #[arg(long, value_name = "NAME")]
     pub remote: Option<String>,
     /// The text: each is a paragraph
-    #[arg(short, long, value_name = "MSG")]
+    #[arg(short, long, value_name = "MSG", allow_hyphen_values = true)]
     pub message: Vec<String>,
     /// Read the text from a file, '-' for standard input
     #[arg(short = 'F', long, value_name = "FILE", conflicts_with = "message")]
@@ -89,7 +89,7 @@ pub struct Answering {
     #[arg(long, value_name = "NAME")]
     pub remote: Option<String>,
     /// A word to go with it: each is a paragraph
-    #[arg(short, long, value_name = "MSG")]
+    #[arg(short, long, value_name = "MSG", allow_hyphen_values = true)]
     pub message: Vec<String>,
     /// The commit that was looked at: refused where the question is about another one by now
     #[arg(long, value_name = "COMMIT")]
@@ -136,7 +136,7 @@ pub struct Pause {
     #[arg(long, value_name = "NAME")]
     pub remote: Option<String>,
     /// Why, for those who meet it
-    #[arg(short, long, value_name = "WHY")]
+    #[arg(short, long, value_name = "WHY", allow_hyphen_values = true)]
     pub message: Vec<String>,
     /// Also end the commands that run: asked first, canceled after the kill grace
     #[arg(long)]

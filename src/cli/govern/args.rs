@@ -113,7 +113,7 @@ pub struct Reject {
     #[arg(value_name = "TURN")]
     pub turn: Option<String>,
     /// Why
-    #[arg(short, long, value_name = "REASON")]
+    #[arg(short, long, value_name = "REASON", allow_hyphen_values = true)]
     pub message: String,
 }
 
@@ -123,7 +123,7 @@ pub struct Block {
     #[command(flatten)]
     pub place: Where,
     /// What the run waits for
-    #[arg(short, long, value_name = "REASON")]
+    #[arg(short, long, value_name = "REASON", allow_hyphen_values = true)]
     pub message: String,
 }
 
@@ -133,7 +133,7 @@ pub struct Unblock {
     #[command(flatten)]
     pub place: Where,
     /// A note for the decision ledger
-    #[arg(short, long, value_name = "NOTE")]
+    #[arg(short, long, value_name = "NOTE", allow_hyphen_values = true)]
     pub message: Option<String>,
 }
 
@@ -143,7 +143,7 @@ pub struct Escalate {
     #[command(flatten)]
     pub place: Where,
     /// What has to be decided
-    #[arg(short, long, value_name = "REASON")]
+    #[arg(short, long, value_name = "REASON", allow_hyphen_values = true)]
     pub message: String,
     /// The turn that it is about [default: the only active one]
     #[arg(long, value_name = "TURN")]

@@ -500,3 +500,15 @@ fn results_that_can_not_be_written_are_told_as_git_tells_it() {
     // What was done is done all the same.
     assert_eq!(state(&rig, "work"), "done");
 }
+
+/// A message that begins with a dash is a message, as it is to `git commit`.
+#[test]
+fn a_message_may_begin_with_a_dash() {
+    let rig = Rig::new();
+    rig.aynig(&["set-state", "wait", "-b", "work", "-m", "- item", "-m", "--all"]).expect(0);
+    let body = rig.world.git(&rig.dir, &["log", "-1", "--format=%B", "work"]);
+    assert!(body.starts_with("- item\n\n--all\n"), "{body}");
+    let said = rig.aynig(&["pause", "work", "-m", "- why"]).expect(0);
+    let said = format!("{}{}", rig.aynig(&["status", "work"]).expect(0).out, said.out);
+    assert!(said.contains("- why"), "{said}");
+}
