@@ -217,12 +217,15 @@ pub(crate) fn unstartable(program: &str, path: Option<&OsStr>) -> Option<String>
     Some(why.unwrap_or_else(|| "no such program is found".to_owned()))
 }
 
-/// Returns what this machine lacks to start this file; `None` where nothing is known to be missing: a file that can't
-/// be read may be a program all the same.
+/// Returns what keeps this file from being started, or this machine lacks for it; `None` where nothing is known: a file
+/// that can't be read may be a program all the same.
 fn lacks(file: &Path, name: &str, path: Option<&OsStr>) -> Option<Unfit> {
     let mut head = Vec::new();
     File::open(file).ok()?.take(HEAD as u64).read_to_end(&mut head).ok()?;
-    judge_head(&head, name, path).filter(Unfit::is_of_machine)
+    // Elsewhere `posix_spawnp` may hand what is no program to a shell.
+    let is_script =
+        |why: &Unfit| !cfg!(target_os = "linux") && matches!(why, Unfit::NoInterpreter | Unfit::Empty);
+    judge_head(&head, name, path).filter(|why| why.is_certain() && !is_script(why))
 }
 
 /// True where a program of this name is on `path`; `None` where that depends on the worktree or on defaults.
