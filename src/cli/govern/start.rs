@@ -5,9 +5,10 @@ use super::super::output;
 use super::super::session::Global;
 use super::args::Start;
 use super::place::{told, warn};
-use crate::app::govern::GovernError;
 use crate::app::govern::begin::begin;
 use crate::app::govern::place::{Changed, change_folder};
+use crate::app::govern::{Done, GovernError, acts};
+use crate::governed::{Config, GovernedError, Root};
 
 /// Runs `git aynig govern start`.
 pub(crate) fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
@@ -21,7 +22,7 @@ pub(crate) fn run(global: &Global, args: &Start) -> Result<i32, Failure> {
 fn begun(global: &Global, args: &Start) -> Result<Changed, Failure> {
     let (place, role) = (&args.place, args.role.as_deref());
     if let Some(folder) = &place.root {
-        return Ok(change_folder(folder, |root, config| begin(root, config, role, false))?);
+        return Ok(change_folder(folder, |root, config| begin_in_folder(root, config, role))?);
     }
     let branch = place.run("govern start -b <branch>");
     let prepared = branch.prepare(&global.open()?);
@@ -32,4 +33,16 @@ fn begun(global: &Global, args: &Start) -> Result<Changed, Failure> {
     }
     prepared?;
     Ok(branch.begin(global.open()?, role, !place.no_tick)?)
+}
+
+/// Begins a run in a plain folder. What its first turn is to be no commit can say there, so that turn is assigned.
+fn begin_in_folder(root: &Root, config: &Config, role: Option<&str>) -> Result<Done, GovernedError> {
+    let begun = begin(root, config, role, false)?;
+    if role.is_none() {
+        return Ok(begun);
+    }
+    Ok(match acts::assign(root, config, role) {
+        Ok(done) => Done { happened: format!("{}; {}", begun.happened, done.happened), ..done },
+        Err(error) => Done { failure: Some(error), next: None, ..begun },
+    })
 }

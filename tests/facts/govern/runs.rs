@@ -349,6 +349,28 @@ fn a_plain_folder_is_governed_too() {
     assert_eq!((report["turns_executed"].as_u64(), report["gates_approved"].as_u64()), (Some(3), Some(2)));
 }
 
+/// G8: a role that is named when a run begins in a plain folder has the first turn.
+#[test]
+fn the_first_role_of_a_plain_folder_has_its_turn() {
+    let life = life(|_| {});
+    let begun_by = |folder: &str, role: &str, code: i32| {
+        let dir = life.repo.home().join(folder);
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::copy(life.path("agentxchain.json"), dir.join("agentxchain.json")).unwrap();
+        let root = dir.to_str().unwrap().to_owned();
+        let said = govern(&life, &["start", "--root", &root, "--role", role]).expect(code);
+        (format!("{}{}", said.stdout, said.stderr), govern(&life, &["status", "--root", &root]))
+    };
+    for role in ["pm", "dev"] {
+        let (said, status) = begun_by(role, role, 0);
+        let turn = said.split_once(&format!("{role}: turn ")).unwrap().1.split_once(' ').unwrap().0;
+        let shown = status.expect(0).stdout;
+        assert!(shown.contains(turn) && shown.contains(role), "{said}{shown}");
+    }
+    let (said, _) = begun_by("none", "nobody", 2);
+    assert!(said.contains("nobody"), "{said}");
+}
+
 /// K33: a clone that is not trusted runs no worker of its own, wherever the folder is named.
 #[test]
 fn a_folder_in_an_untrusted_repository_is_not_acted_on() {
