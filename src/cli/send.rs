@@ -4,10 +4,11 @@ use super::args::Send;
 use super::fail::Failure;
 use super::session::Global;
 use super::{change, handed, output};
+use crate::app::Warning;
 use crate::app::change::Change;
 use crate::app::config::Flags;
 use crate::app::talk::MessageLine;
-use crate::app::talk::send::{Sent, Typed, hear, send, sending};
+use crate::app::talk::send::{Head, Sent, Typed, hear, send, sending};
 use crate::protocol::text::escape;
 
 /// Runs `git aynig send`.
@@ -29,6 +30,9 @@ pub fn run(global: &Global, args: &Send) -> Result<i32, Failure> {
     match args.json {
         true => output::line(&output::json(&MessageLine::of_sent(&sent))),
         false => output::line(&line(&sent)),
+    }
+    if sent.head == Head::Leaves {
+        session.warn(Warning::NotTaken(sent.branch.clone(), sent.letter.kind.to_string()));
     }
     if !args.no_tick {
         hear(&change, &sent)?;

@@ -3,7 +3,7 @@
 use super::fail::Failure;
 use super::{hints, output};
 use crate::app::{Listener, Warning};
-use crate::protocol::text::{escape, shell_word};
+use crate::protocol::text::{branch_word, escape, shell_word};
 
 /// Prints warnings as they come; with `quiet`, only those about something that was not done.
 pub struct Teller {
@@ -18,6 +18,7 @@ impl Listener for Teller {
             | Warning::Unsure(_)
             | Warning::NotAsked(_)
             | Warning::LeftToOthers(_)
+            | Warning::NotTaken(..)
             | Warning::NoCurrentBranch => true,
             Warning::CannotFollow(..)
             | Warning::NotRemoved(..)
@@ -61,6 +62,14 @@ fn text(warning: &Warning) -> String {
         Warning::LeftToOthers(branch) => {
             let shown = escape(branch.short());
             format!("nothing may run on '{shown}' here: it waits for the next tick of a user who may\n")
+        }
+        Warning::NotTaken(branch, kind) => {
+            let shown = escape(branch.short());
+            let word = branch_word(branch.short());
+            format!(
+                "the head of '{shown}' takes no '{kind}' (dwp-accepts): it waits for one that does\n\
+                 hint: git aynig set-state <state> -b {word} --trailer 'dwp-accepts: {kind}=<state>'\n"
+            )
         }
         Warning::NoCurrentBranch => {
             "HEAD is detached: no branch is the current one\nhint: git switch <branch>\n".to_owned()

@@ -8,7 +8,7 @@ use super::super::{AppError, Misuse, Warning, background};
 use super::{id, kind, trailers};
 use crate::protocol::inbox::TEXT_MAX;
 use crate::runner::settings::CommandsFrom;
-pub use crate::runner::talk::send::{Sending, Sent};
+pub use crate::runner::talk::send::{Head, Sending, Sent};
 use crate::store::hooks::Hooks;
 use crate::store::{RefName, pattern};
 use std::ffi::OsStr;
@@ -54,7 +54,10 @@ pub fn send(change: &Change<'_>, branch: &OsStr, sending: &Sending) -> Result<Se
 /// nothing may run in this repository, or not on this branch: the next tick of a user who may run commands
 /// there delivers the message.
 pub fn hear(change: &Change<'_>, sent: &Sent) -> Result<(), AppError> {
-    if !sent.wanted || change.settings.remote.is_some() || !Hooks::any_installed(&change.session.repo) {
+    if sent.head != Head::Takes
+        || change.settings.remote.is_some()
+        || !Hooks::any_installed(&change.session.repo)
+    {
         return Ok(());
     }
     let settings = &change.settings;

@@ -8,8 +8,7 @@ use super::super::change::Inside;
 use super::super::{Runner, RunnerError, Tip};
 use super::TalkError;
 use super::ask::{Asked, Place};
-use super::send::Sent;
-use crate::protocol::accepts::Accepts;
+use super::send::{Head, Sent};
 use crate::protocol::decide::asked_by;
 use crate::protocol::id::ObjectId;
 use crate::protocol::inbox::{
@@ -311,9 +310,12 @@ impl Runner<'_> {
             self.unless_answered(Some(&branch), question.id)?;
             return Err(TalkError::Gone(question.id));
         }
-        let event = tip.as_ref().and_then(|tip| tip.event.as_ref()).filter(|_| who == Asker::Head);
-        let wanted = event.is_some_and(|event| Accepts::of(event).state(&Kind::answer()).is_some());
-        Ok(Sent { branch, commit, letter, fresh: true, waiting: true, wanted })
+        // The answer to a run is taken by the run itself.
+        let head = match tip.as_ref().filter(|_| who == Asker::Head) {
+            Some(tip) => Head::of(tip, &Kind::answer()),
+            None => Head::Runs,
+        };
+        Ok(Sent { branch, commit, letter, fresh: true, waiting: true, head })
     }
 }
 

@@ -4,8 +4,8 @@
 //! under the same id, and learns that it waits already, or was heard. The inbox is read before `heard`,
 //! because messages move from the inbox to there. Implements K46, K46a (a sender that repeats itself).
 
-use super::super::Runner;
 use super::super::change::{ChangeError, Inside};
+use super::super::{Runner, Tip};
 use super::TalkError;
 use crate::protocol::accepts::Accepts;
 use crate::protocol::dialect::{BRANCH, Dialect, RECOVERY_ID};
@@ -40,8 +40,37 @@ pub struct Sent {
     pub fresh: bool,
     /// True if it waits in the inbox; false if it was heard.
     pub waiting: bool,
-    /// True if the branch's head takes such messages in now.
-    pub wanted: bool,
+    /// What the branch's head does with it.
+    pub head: Head,
+}
+
+impl Sent {
+    fn under(self, head: Head) -> Self {
+        Self { head: if self.waiting { head } else { Head::Heard }, ..self }
+    }
+}
+
+/// What a head does with a message that is sent to its branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Head {
+    /// It takes it in now.
+    Takes,
+    /// A run has the branch: the next head may take it.
+    Runs,
+    /// It takes none of this kind: the message waits for a head that does.
+    Leaves,
+    /// The message was heard already.
+    Heard,
+}
+
+impl Head {
+    pub(super) fn of(tip: &Tip, kind: &Kind) -> Self {
+        match &tip.event {
+            Some(event) if event.is_working() => Self::Runs,
+            Some(event) if Accepts::of(event).state(kind).is_some() => Self::Takes,
+            Some(_) | None => Self::Leaves,
+        }
+    }
 }
 
 impl Runner<'_> {
@@ -60,8 +89,7 @@ impl Runner<'_> {
             return Err(TalkError::IsAnswer(branch.clone()));
         }
         let tip = self.fresh_tip(branch)?.ok_or_else(|| TalkError::NoBranch(branch.clone()))?;
-        let event = tip.event.as_ref().filter(|event| !event.is_working());
-        let wanted = event.is_some_and(|event| Accepts::of(event).state(&sending.kind).is_some());
+        let head = Head::of(&tip, &sending.kind);
         if let Some(id) = sending.id {
             let sent = self.sent_before(branch, id)?;
             // A message that waits in this branch's inbox is this branch's own, whatever else has the same
@@ -72,7 +100,7 @@ impl Runner<'_> {
                 return Err(TalkError::IdTaken(other, id));
             }
             if let Some(sent) = sent {
-                return Ok(Sent { wanted: wanted && sent.waiting, ..sent });
+                return Ok(sent.under(head));
             }
         }
         let letter = Letter {
@@ -90,11 +118,11 @@ impl Runner<'_> {
         let commit = self.write_letter(branch, &letter)?;
         let name = RefName::new(inbox_ref(branch.short(), &letter.kind, letter.id));
         if self.create(&name, commit, "aynig: send")? {
-            return Ok(Sent { branch: branch.clone(), commit, letter, fresh: true, waiting: true, wanted });
+            return Ok(Sent { branch: branch.clone(), commit, letter, fresh: true, waiting: true, head });
         }
         // Another process has sent a message under this id just now.
         match self.sent_before(branch, letter.id)? {
-            Some(sent) => Ok(Sent { wanted: wanted && sent.waiting, ..sent }),
+            Some(sent) => Ok(sent.under(head)),
             None => Err(ChangeError::Raced(name).into()),
         }
     }
@@ -153,7 +181,7 @@ impl Runner<'_> {
         let read = self.said(id, commit)?;
         let letter = Letter::read(&Message::parse(&read.message), &read.parents);
         let letter = letter.map_err(|why| TalkError::Unreadable(id, why.to_string()))?;
-        Ok(Some(Sent { branch: branch.clone(), commit, letter, fresh: false, waiting, wanted: false }))
+        Ok(Some(Sent { branch: branch.clone(), commit, letter, fresh: false, waiting, head: Head::Heard }))
     }
 
     /// Returns another branch for which a message of this id waits, or which has heard it.

@@ -47,6 +47,31 @@ fn a_message_is_a_commit_that_waits_for_its_branch() {
     }
 }
 
+/// K46, K47: what a head takes none of waits, and the sender is told.
+#[test]
+fn a_message_that_no_head_takes_is_told_to_its_sender() {
+    let life = Life::new(&[("rework", DONE)]);
+    life.event("work", "rest", "");
+    let said = life.run(&["send", "work", "-m", "Go on."]).expect(0);
+    assert!(said.stderr.contains("the head of 'work' takes no 'message' (dwp-accepts)"), "{said:?}");
+    assert_eq!(life.run(&["-q", "send", "work", "-m", "Go on."]).expect(0).stderr, "");
+    let hint = said.stderr.lines().find_map(|line| line.strip_prefix("hint: git aynig ")).unwrap();
+    let call =
+        hint.replace('\'', "").replace("work --trailer dwp-accepts: ", "work\n--trailer\ndwp-accepts: ");
+    let call = call.replace("=<state>", "=rework").replace("<state>", "rest");
+    let call: Vec<&str> = call
+        .split('\n')
+        .flat_map(|part| match part.starts_with("dwp-") {
+            true => vec![part],
+            false => part.split(' ').collect(),
+        })
+        .collect();
+    life.run(&call).expect(0);
+    assert_eq!(life.run(&["send", "work", "-m", "Once more."]).expect(0).stderr, "");
+    life.run(&["run", "work"]).expect(0);
+    assert_eq!((life.state("work").as_str(), life.said_in("inbox").len()), ("done", 0));
+}
+
 /// K46: work that is handed over is the message's parent, and its tree.
 #[test]
 fn an_attachment_is_the_messages_only_parent() {
