@@ -39,7 +39,8 @@ pub(crate) fn begin(
     // The operation itself refuses a run that is under way.
     let state = match load_state(root, config) {
         Ok(state) if state.status().is_some_and(RunStatus::is_over) => init_next_run(root, config)?.state,
-        Ok(state) if state.run_id().is_some() && adopts => {
+        // A state that other tools leave names a run where none is under way.
+        Ok(state) if state.run_id().is_some() && adopts && state.status() != Some(RunStatus::Idle) => {
             let run = state.run_id().unwrap_or_default().to_owned();
             return Ok(Done::new(state, format!("run {run} taken up")));
         }

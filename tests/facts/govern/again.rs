@@ -155,6 +155,22 @@ fn a_run_of_another_tool_is_taken_up() {
     assert_eq!((life.state("work").as_str(), &state(&life)["run_id"]), ("turn/dev", &run));
 }
 
+/// G8: one that is idle has no run, though another tool left the name of one there.
+#[test]
+fn an_idle_state_of_another_tool_has_no_run_to_take_up() {
+    let life = short();
+    life.git(&["checkout", "-q", "-b", "work"]);
+    let run = commit_a_run(&life);
+    let mut idle: Value = serde_json::from_str(&life.read(".agentxchain/state.json")).unwrap();
+    idle["status"] = json!("idle");
+    life.write(".agentxchain/state.json", &format!("{idle:#}\n"));
+    life.git(&["commit", "-qam", "idle"]);
+    life.git(&["checkout", "-q", "main"]);
+    govern(&life, &["start", "-b", "work"]).expect(0);
+    assert_eq!((life.state("work").as_str(), state(&life)["status"].as_str()), ("turn/dev", Some("active")));
+    assert_ne!(state(&life)["run_id"], run.as_str());
+}
+
 /// G8, G15: a copy of a run that another branch holds is not taken up by a new one, and the hint leads to the run that
 /// is in the way.
 #[test]
