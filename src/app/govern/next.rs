@@ -55,9 +55,12 @@ impl Next {
         let turns = get_active_turns(state);
         if let Some(turn) = turns.values().find(|turn| is_dispatchable(turn)) {
             let role = turn.role().to_owned();
-            // For a turn that is to be done again, the role's command decides once more which worker does it.
-            let is_asked = has_command && turn.status() == Some(TurnStatus::Retrying);
-            return if is_asked || is_ours(config, &role) { Self::Turn(role) } else { Self::Waiting(role) };
+            // The role's command says whether a worker does it: what stands behind its '--' is not known here.
+            return if has_command || is_ours(config, &role) {
+                Self::Turn(role)
+            } else {
+                Self::Waiting(role)
+            };
         }
         if !turns.is_empty() {
             return Self::Blocked;

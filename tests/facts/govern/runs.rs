@@ -183,6 +183,25 @@ fn a_turn_of_another_worker_waits_for_its_result() {
     assert_eq!(lines(&show(&life, ".agentxchain/history.jsonl")).len(), 1);
 }
 
+/// The type of the runtime that does a role's turns.
+fn runtime_of(life: &Life, role: &str) -> String {
+    let config: Value = serde_json::from_str(&life.read("agentxchain.json")).unwrap();
+    let runtime = config["roles"][role]["runtime"].as_str().unwrap();
+    config["runtimes"][runtime]["type"].as_str().unwrap().to_owned()
+}
+
+/// G7: the command of a role has its say first, whoever assigned the turn: a worker stands behind its '--'.
+#[test]
+fn a_turn_that_a_person_assigned_goes_to_the_worker_of_the_roles_command() {
+    let life = life(|_| {});
+    assert_eq!(runtime_of(&life, "qa"), "manual", "no runtime of qa's is ours to start");
+    govern(&life, &["start", "-b", "work", "--role", "qa"]).expect(0);
+    govern(&life, &["assign", "qa", "-b", "work"]).expect(0);
+    assert_eq!(life.state("work"), "turn/qa");
+    life.run(&["run", "work"]);
+    assert!(!["waiting", "turn/qa"].contains(&life.state("work").as_str()), "{}", life.state("work"));
+}
+
 /// G7, G8: once it was rejected, it waits for that worker again, and `status` says what brings its next result.
 #[test]
 fn a_rejected_turn_of_another_worker_waits_for_its_result_again() {
