@@ -28,8 +28,8 @@ pub enum Warning {
     /// A message waits for this branch, but nothing may run on the branch in this repository: the next tick
     /// of a user who may run commands there delivers it.
     LeftToOthers(RefName),
-    /// A message of this kind waits for this branch, whose head takes none of that kind.
-    NotTaken(RefName, String),
+    /// A message of this kind waits for this branch, of that remote, whose head takes none of the kind.
+    NotTaken(RefName, String, Option<String>),
     /// `aynig.hooks` was switched off while a chain waited.
     HooksOff,
     /// Part of the work failed, and the verb goes on without it.

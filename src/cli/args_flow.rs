@@ -234,7 +234,7 @@ pub struct Said {
     #[arg(long, value_name = "ALIAS")]
     pub alias: Option<String>,
     /// The text that stands in for the role's template
-    #[arg(long, value_name = "TEXT", conflicts_with = "prompt_file")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "prompt_file", allow_hyphen_values = true)]
     pub prompt: Option<String>,
     /// The same from a file, '-' for standard input
     #[arg(long, value_name = "FILE")]

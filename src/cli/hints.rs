@@ -306,8 +306,13 @@ pub fn of_obstacle(by: &Obstacle) -> String {
             let word = shell_word(path.as_os_str().as_bytes());
             format!("if no git process is at work there: rm {word}")
         }
+        // Nothing that the branch holds is lost by that, and it helps also where the branch has moved since, which keeps
+        // the rebase from ending. Inside a run nobody's rebase is the command's to end.
+        Obstacle::Rebase(_) if std::env::var_os("AYNIG_RUN_ID").is_some() => {
+            "wait until that is over".to_owned()
+        }
         Obstacle::Rebase(dir) => {
-            format!("end the rebase, or: git -C {} rebase --abort", shell_word(dir.as_os_str().as_bytes()))
+            format!("finish the rebase, or: git -C {} rebase --quit", shell_word(dir.as_os_str().as_bytes()))
         }
         Obstacle::Failed(_) => "mend that".to_owned(),
     }

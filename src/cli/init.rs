@@ -65,20 +65,20 @@ pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// Creates a file that is neither there nor in the index; false where it is.
+/// Creates a file; false where one is there already, or in the index.
 pub(super) fn write_new(
     (root, tracked): (&Root, &HashSet<Vec<u8>>),
     name: &str,
     content: &str,
     mode: u32,
 ) -> Result<bool, Failure> {
-    let path = Path::new(name);
-    if let Some(folder) = path.parent() {
-        root.create_dirs(folder, 0o777).map_err(|e| not_written(&e))?;
-    }
     // A sparse checkout leaves out what is committed all the same.
     if tracked.contains(name.as_bytes()) {
         return Ok(false);
+    }
+    let path = Path::new(name);
+    if let Some(folder) = path.parent() {
+        root.create_dirs(folder, 0o777).map_err(|e| not_written(&e))?;
     }
     match root.create_new(path, mode) {
         Ok(mut file) => {

@@ -90,7 +90,7 @@ pub fn notes(at: &Addressed, ran: &Ran) -> Vec<String> {
                 Obstacle::Changes(_) => {
                     "git stash -u; or commit, but where both changed a line the run's wins"
                 }
-                // The rebase can't end any more, as the branch has moved, and giving it up puts the branch back.
+                // It can't end any more, as the branch has moved.
                 Obstacle::Rebase(dir) => {
                     &format!("git -C {} rebase --quit", shell_word(dir.as_os_str().as_bytes()))
                 }

@@ -32,7 +32,8 @@ pub fn run(global: &Global, args: &Send) -> Result<i32, Failure> {
         false => output::line(&line(&sent)),
     }
     if sent.head == Head::Leaves {
-        session.warn(Warning::NotTaken(sent.branch.clone(), sent.letter.kind.to_string()));
+        let remote = change.remote().map(str::to_owned);
+        session.warn(Warning::NotTaken(sent.branch.clone(), sent.letter.kind.to_string(), remote));
     }
     if !args.no_tick {
         hear(&change, &sent)?;

@@ -1,9 +1,10 @@
 //! Warnings in words, on standard error.
 
 use super::fail::Failure;
-use super::{hints, output};
+use super::hints::{self, Addressed};
+use super::output;
 use crate::app::{Listener, Warning};
-use crate::protocol::text::{branch_word, escape, shell_word};
+use crate::protocol::text::{escape, shell_word};
 
 /// Prints warnings as they come; with `quiet`, only those about something that was not done.
 pub struct Teller {
@@ -63,14 +64,12 @@ fn text(warning: &Warning) -> String {
             let shown = escape(branch.short());
             format!("nothing may run on '{shown}' here: it waits for the next tick of a user who may\n")
         }
-        Warning::NotTaken(branch, kind) => {
-            let shown = escape(branch.short());
-            let word = branch_word(branch.short());
-            format!(
-                "the head of '{shown}' takes no '{kind}' (dwp-accepts): it waits for one that does\n\
-                 hint: git aynig set-state <state> -b {word} --trailer 'dwp-accepts: {kind}=<state>'\n"
-            )
-        }
+        Warning::NotTaken(branch, kind, remote) => format!(
+            "the head of '{}' takes no '{kind}' (dwp-accepts): it waits for one that does\n\
+             hint: {} --trailer 'dwp-accepts: {kind}=<state>'\n",
+            escape(branch.short()),
+            Addressed::new(branch, remote.as_deref()).set("<state>")
+        ),
         Warning::NoCurrentBranch => {
             "HEAD is detached: no branch is the current one\nhint: git switch <branch>\n".to_owned()
         }

@@ -76,6 +76,9 @@ impl Flows<'_, '_> {
             return Ok(None);
         }
         let leads = kept.flow.nodes.get(&node).is_some_and(|file| orchestrates(&file.config.role_template));
+        if self.runner.rebased(&branch).map_err(|error| FlowError::Talk(error.into()))?.is_some() {
+            return Ok(None);
+        }
         let state = match (kept.flow.run.mode, leads, waits) {
             (Mode::Auto, true, _) => TURN,
             (Mode::Auto, false, true) | (Mode::Interactive, _, true) => IDLE,

@@ -40,6 +40,9 @@ impl Runner<'_> {
     pub(super) fn route_again(&self, branch: &RefName, tip: &Tip) -> Result<bool, RunnerError> {
         let Some(event) = tip.event.as_ref().filter(|_| self.may_route_again(tip)) else { return Ok(false) };
         let Some(trigger) = event.trigger() else { return Ok(false) };
+        if self.rebased(branch)?.is_some() {
+            return Ok(false);
+        }
         if self.ends(tip, trigger)?.is_none_or(|ends| ends > AGAIN_MAX) {
             return Ok(false);
         }

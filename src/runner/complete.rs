@@ -269,7 +269,7 @@ impl ActiveRun<'_> {
                 });
                 // What a full disk keeps from the branch, such as why, has to be said here.
                 if done.is_err() {
-                    self.report.notes.push(Note::Blocked(by));
+                    self.report.note_once(Note::Blocked(by));
                 }
                 done
             }

@@ -31,13 +31,13 @@ impl ActiveRun<'_> {
         // it. The reason may quote a declaration.
         let secrets = self.runner.secrets();
         let masked = |text: String| escape(&secrets.mask(text.as_bytes()));
+        let what = if self.ended_preparing { "'.aynig/prepare'" } else { "The command" };
         let mut text = match (exit, why) {
             (_, Stall::Exit(exit)) => {
-                let what = if self.ended_preparing { "'.aynig/prepare'" } else { "The command" };
                 format!("{what} ended after {took}: {}.\n", escape(exit.to_string().as_bytes()))
             }
             (Some(exit), why) => {
-                format!("{}.\nThe command ended after {took}: {exit}.\n", masked(why.to_string()))
+                format!("{}.\n{what} ended after {took}: {exit}.\n", masked(why.to_string()))
             }
             (None, why) => format!("{}.\n", masked(why.to_string())),
         };

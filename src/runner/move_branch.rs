@@ -61,7 +61,7 @@ impl Runner<'_> {
     }
 
     /// Returns the obstacle that a rebase of the branch is.
-    pub(super) fn rebased(&self, branch: &RefName) -> Result<Option<Obstacle>, RunnerError> {
+    pub(crate) fn rebased(&self, branch: &RefName) -> Result<Option<Obstacle>, RunnerError> {
         let busy = self.busy_worktree(branch)?;
         Ok(busy.and_then(|(busy, dir)| (busy == Busy::Rebase).then_some(Obstacle::Rebase(dir))))
     }
@@ -88,14 +88,17 @@ impl Runner<'_> {
         log: &str,
         until: Duration,
     ) -> Result<Moved, RunnerError> {
-        let to = self.store.read_commit(new)?;
-        // A lease goes on while its branch is being rebased.
-        let renews = Event::in_message(&to.message).is_some_and(|event| event.is_working());
-        if !renews && let Some(by) = self.rebased(branch)? {
-            return Ok(Moved::Blocked(by));
+        // A remote's branch is checked out in no working tree, and rebased in none.
+        let mut follows = false;
+        if self.settings.remote.is_none() {
+            let to = self.store.read_commit(new)?;
+            // A lease goes on while its branch is being rebased.
+            let is_lease = Event::in_message(&to.message).is_some_and(|event| event.is_working());
+            if !is_lease && let Some(by) = self.rebased(branch)? {
+                return Ok(Moved::Blocked(by));
+            }
+            follows = self.store.read_commit(old)?.tree != to.tree;
         }
-        // A remote's branch is checked out in no working tree.
-        let follows = self.settings.remote.is_none() && self.store.read_commit(old)?.tree != to.tree;
         let noted = match follows {
             true => match self.bring(branch, old, new)? {
                 Brought::All(noted) => noted,

@@ -124,8 +124,9 @@ static LET_GO: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 /// How long `end` waits before it kills the guardian, which itself takes 0.5 s to kill, and 1 s more to find
 /// survivors.
 const END_PATIENCE: Duration = Duration::from_secs(3);
-/// How long a guardian that was killed is waited for, and how long before what may keep it from dying is killed.
+/// How long a guardian that was killed is waited for in all.
 const KILL_PATIENCE: Duration = Duration::from_secs(1);
+/// How long it is waited for before what may keep it from dying is killed.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Supervised {
@@ -357,7 +358,7 @@ impl Supervised {
     }
 
     /// Ends the run: when this returns, no process of it lives, or the result says otherwise. A command that
-    /// still runs is stopped. Takes 1 s at most if all processes can be killed, and 3 s in any case.
+    /// still runs is stopped. Takes 1 s at most if all processes can be killed, and 8 s in any case.
     pub fn end(mut self) -> Result<Ended, SupervisorError> {
         self.order(Order::End);
         let mut ended = Ended::default();

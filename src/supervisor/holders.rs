@@ -103,12 +103,13 @@ pub fn wake(hold: &Path) -> bool {
     !stopped.is_empty()
 }
 
-/// Kills the guardians of this lock file that are still stopped, and before each of them the processes below
-/// it. A runner that was stopped with its guardian is woken: it holds the slot, and what it finds is a lost run.
+/// Kills the guardians of this lock file that are still stopped, or traced by a process of their runs, and before each of
+/// them the processes below it. A runner that was stopped with its guardian is woken: it holds the slot, and what it
+/// finds is a lost run.
 pub fn end_stopped(hold: &Path) {
     for pid in guardians(hold) {
         // A stopped guardian does nothing from now on: its processes stay below it until it is killed itself.
-        if !is_stopped(pid) {
+        if !is_stopped(pid) && !is_traced_from_below(pid) {
             continue;
         }
         let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -119,6 +120,14 @@ pub fn end_stopped(hold: &Path) {
             let _ = kill(Pid::from_raw(runner), Signal::SIGCONT);
         }
     }
+}
+
+/// True for a process that one below it traces, and so keeps from doing anything. A debugger of a user's is none of these.
+fn is_traced_from_below(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    let tracer = tracer.and_then(|tracer| tracer.trim().parse::<i32>().ok()).filter(|tracer| *tracer > 0);
+    tracer.is_some_and(|tracer| below(pid as i32).iter().any(|(pid, _)| *pid == tracer))
 }
 
 /// Kills all processes below this one, until none is left or for a second.

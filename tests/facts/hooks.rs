@@ -657,6 +657,30 @@ fn uninstalling_gives_back_every_byte_of_the_configuration() {
     }
 }
 
+/// K41: what the configuration was is written over nothing, and read through nothing.
+#[test]
+fn what_lies_where_the_configuration_is_kept_is_not_followed() {
+    let life = Life::new(&STEPS);
+    let (config, kept) = (life.repo.git_dir().join("config"), life.path(".git/aynig/hooks-installed.config"));
+    let (was, mine) = (std::fs::read_to_string(&config).unwrap(), life.shared().join("mine"));
+    std::fs::write(&mine, "mine\n").unwrap();
+    std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
+    for put in [
+        |_: &Path, kept: &Path| nix::unistd::mkfifo(kept, nix::sys::stat::Mode::S_IRWXU).unwrap(),
+        |mine: &Path, kept: &Path| std::os::unix::fs::symlink(mine, kept).unwrap(),
+    ] {
+        put(&mine, &kept);
+        life.run(&["hooks", "install"]).expect(0);
+        assert!(kept.symlink_metadata().unwrap().is_file());
+        std::fs::remove_file(&kept).unwrap();
+        put(&mine, &kept);
+        life.run(&["hooks", "uninstall"]).expect(0);
+        assert_eq!(std::fs::read_to_string(&config).unwrap(), was);
+        assert_eq!(std::fs::read_to_string(&mine).unwrap(), "mine\n");
+        let _ = std::fs::remove_file(&kept);
+    }
+}
+
 /// A bare repository with hooks, and a clone to push from.
 /// K38, K41: hooks of each working tree that has a folder of its own for them go together.
 #[test]

@@ -153,6 +153,52 @@ fn s28_a_command_that_stops_guardian_and_runner_is_ended_before_the_branch_is_re
     assert!(said.out.contains("build -> review"), "{}{}", said.out, said.err);
 }
 
+/// K17, S28, promise 2: nor does one live on that traces its guardian and stops or kills its runner.
+#[test]
+fn s28_a_command_that_traces_its_guardian_is_ended_before_the_branch_is_recovered() {
+    let mut world = World::any();
+    if !world.command("python3", &world.root()).arg("-V").output().is_ok_and(|said| said.status.success()) {
+        return support::skipped("no python3, which traces");
+    }
+    let pids = world.root().join("pids");
+    world.set("PIDS", &pids);
+    for signal in ["STOP", "KILL"] {
+        let _ = std::fs::remove_file(&pids);
+        let tracer = "import ctypes,os,sys,time\nassert ctypes.CDLL(None).ptrace(16,int(sys.argv[1]),0,0)==0\n\
+                      open(os.environ['PIDS'],'a').write('%d\\n'%os.getpid())\ntime.sleep(300)";
+        let script = format!(
+            "R=$(awk '/^PPid/{{print $2}}' /proc/$PPID/status)\npython3 -c \"{tracer}\" $PPID &\n\
+             until [ -s \"$PIDS\" ]; do sleep 0.02; done\nkill -{signal} $R; echo $$ >>\"$PIDS\"; sleep 300"
+        );
+        let dir = world.init(format!("traced-{signal}"));
+        Place::new(&world, &dir).seed();
+        world.commit_files(
+            &dir,
+            "main",
+            &[(".aynig/command/trace", &format!("#!/bin/sh\n{script}\n"))],
+            "trace",
+        );
+        world.aynig(&dir, &["trust"]).expect(0);
+        world.aynig(&dir, &["set-state", "trace", "-b", "bad"]).expect(0);
+        let bin = world.root().join("bin/git-aynig");
+        let mut runner = world.command(bin, &dir);
+        let mut runner = runner.args(["tick", "--lease", "4s", "bad"]).spawn().unwrap();
+        let both = || std::fs::read_to_string(&pids).ok().filter(|pids| pids.lines().count() == 2);
+        let all = eventually("the command runs", both);
+        let recovered = |said: &Said| said.code == 1 && said.out.contains("stalled");
+        let said =
+            eventually("its lease ends", || Some(world.aynig(&dir, &["tick", "bad"])).filter(recovered));
+        let left: Vec<&str> = all.lines().filter(|pid| lives(pid)).collect();
+        assert!(
+            left.is_empty() && all.lines().count() == 2,
+            "{signal}: {left:?} of {all}: {}{}",
+            said.out,
+            said.err
+        );
+        eventually("the runner ends", || runner.try_wait().unwrap());
+    }
+}
+
 /// K40, S19: a command can't have a chain started in a folder that no user trusts
 #[test]
 fn s19_a_noted_repository_that_nobody_trusts_is_left_alone() {

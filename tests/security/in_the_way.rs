@@ -278,5 +278,8 @@ fn s34_a_branch_that_is_named_as_an_option_or_as_head_is_none_in_a_hint() {
         life.run(&["logs", &full]).expect(0);
         life.run(&["diff", &full]).expect(0);
         life.run(&["set-state", "next", "-b", &full]).expect(0);
+        life.git(&["update-ref", "-d", &full]);
+        let code = if name == "HEAD" { 128 } else { 0 };
+        life.run(&["set-state", "next", "-b", &full]).expect(code);
     }
 }

@@ -292,6 +292,9 @@ impl Runner<'_> {
                 Passed::Over => {}
                 Passed::Running => running.push(name),
                 Passed::Resting { at, end } => {
+                    if let Some(by) = self.rebased(&name)? {
+                        return Err(ChangeError::Blocked(name, by));
+                    }
                     canceled.push(written(&name, end, &named(CANCELED)?));
                     ends.push(RefChange { name, expected: Expected::At(at), new: Some(end) });
                 }
@@ -339,7 +342,7 @@ impl Runner<'_> {
         if chose == *attempt && work == tip.id() {
             let end = fan::ended(tip.event.as_ref(), DONE, attempt.short(), &unique());
             let end = self.write_declared(attempt, &end, tip.commit.tree, vec![tip.id()])?;
-            self.go_on(attempt, (tip.id(), end), "aynig: choose")?;
+            self.write_on_head(attempt, (tip.id(), end), "aynig: choose")?;
             let written = written(&branch, head.id(), &state);
             return Ok(Some(Chosen { written, canceled: Vec::new() }));
         }
@@ -380,7 +383,7 @@ impl Runner<'_> {
                     Err(error) => return Err(error),
                 },
                 Passed::Resting { at, end } => {
-                    self.go_on(attempt, (at, end), "aynig: not chosen")?;
+                    self.write_on_head(attempt, (at, end), "aynig: not chosen")?;
                     return Ok(Some(written(attempt, end, &named(CANCELED)?)));
                 }
             }

@@ -66,7 +66,7 @@ impl Runner<'_> {
         others.push(Dialect::Dwp.trailer(RECOVERY_ID, uuid::Uuid::new_v4()));
         let message = request.message(&state, others);
         let commit = self.write_declared(branch, &message, tip.commit.tree, vec![tip.id()])?;
-        self.go_on(branch, (tip.id(), commit), "aynig: land")?;
+        self.write_on_head(branch, (tip.id(), commit), "aynig: land")?;
         Ok(written(branch, commit, &state))
     }
 }

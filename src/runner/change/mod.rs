@@ -197,7 +197,7 @@ impl Runner<'_> {
         let message = next.message(dialect, &own);
         let commit = self.write_declared(branch, &message, tip.commit.tree, vec![tip.id()])?;
         let log = format!("aynig: set {}", next.state);
-        self.go_on(branch, (tip.id(), commit), &log)?;
+        self.write_on_head(branch, (tip.id(), commit), &log)?;
         Ok(self.answered(written(branch, commit, &next.state)))
     }
 
@@ -220,6 +220,10 @@ impl Runner<'_> {
         (dialect, next): (Dialect, &Declaration),
         own: Vec<Trailer>,
     ) -> Result<Written, ChangeError> {
+        // Git makes no branch of that name; a push may.
+        if branch.short() == b"HEAD" {
+            return Err(ChangeError::NoBranch(branch.clone()));
+        }
         let head = self.repo.git.rev_parse(&self.repo.git_dir, "HEAD^{commit}");
         let head = head.map_err(|_| ChangeError::Unborn(branch.clone()))?;
         let tree = self.store.read_commit(head)?.tree;
@@ -233,7 +237,7 @@ impl Runner<'_> {
     /// # Errors
     /// [`ChangeError::Blocked`] where a rebase of the branch is under way, [`ChangeError::Raced`] where the branch
     /// has moved.
-    pub(in crate::runner) fn go_on(
+    pub(in crate::runner) fn write_on_head(
         &self,
         branch: &RefName,
         (from, to): (ObjectId, ObjectId),
@@ -277,7 +281,7 @@ impl Runner<'_> {
         };
         let message = run.lease(&Message::parse(&tip.commit.message));
         let commit = self.write(branch, tip.commit.tree, vec![tip.id()], &message)?;
-        self.go_on(branch, (tip.id(), commit), "aynig: set working")?;
+        self.write_on_head(branch, (tip.id(), commit), "aynig: set working")?;
         Ok(Written { run_id: Some(run.id), ..written(branch, commit, &working()?) })
     }
 

@@ -45,7 +45,7 @@ impl Runner<'_> {
         let hop = inside.map(|i| i.hop.saturating_add(1));
         let message = transition::retried(state, &trigger, hop);
         let commit = self.write(branch, head.commit.tree, vec![head.id()], &message)?;
-        self.go_on(branch, (head.id(), commit), &format!("aynig: retry {state}"))?;
+        self.write_on_head(branch, (head.id(), commit), &format!("aynig: retry {state}"))?;
         // For a check of a branch that is to land, the new event is the request to land, with that state.
         let asked = Event::of(message).and_then(|event| event.state_name().cloned());
         Ok(written(branch, commit, asked.as_ref().unwrap_or(state)))

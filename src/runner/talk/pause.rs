@@ -247,7 +247,7 @@ impl Runner<'_> {
         };
         let message = transition::retried(state, event, None);
         let commit = self.write(branch, head.commit.tree, vec![head.id()], &message)?;
-        self.go_on(branch, (head.id(), commit), &format!("aynig: resume {state}"))?;
+        self.write_on_head(branch, (head.id(), commit), &format!("aynig: resume {state}"))?;
         Ok(Some(commit))
     }
 

@@ -5,6 +5,7 @@
 //! because messages move from the inbox to there. Implements K46, K46a (a sender that repeats itself).
 
 use super::super::change::{ChangeError, Inside};
+use super::super::resolve::Resolved;
 use super::super::{Runner, Tip};
 use super::TalkError;
 use crate::protocol::accepts::Accepts;
@@ -55,7 +56,7 @@ impl Sent {
 pub enum Head {
     /// It takes it in now.
     Takes,
-    /// A run has the branch: the next head may take it.
+    /// A run has the branch, or is to have it: the next head may take it.
     Runs,
     /// It takes none of this kind: the message waits for a head that does.
     Leaves,
@@ -89,7 +90,13 @@ impl Runner<'_> {
             return Err(TalkError::IsAnswer(branch.clone()));
         }
         let tip = self.fresh_tip(branch)?.ok_or_else(|| TalkError::NoBranch(branch.clone()))?;
-        let head = Head::of(&tip, &sending.kind);
+        let head = match Head::of(&tip, &sending.kind) {
+            // Whether a command answers where this runner may look for none is not known.
+            Head::Leaves if !matches!(self.resolve(&tip)?, Resolved::Missing | Resolved::NotAsked) => {
+                Head::Runs
+            }
+            head => head,
+        };
         if let Some(id) = sending.id {
             let sent = self.sent_before(branch, id)?;
             // A message that waits in this branch's inbox is this branch's own, whatever else has the same

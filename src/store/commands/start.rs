@@ -208,9 +208,9 @@ pub(crate) fn unstartable(program: &str, path: Option<&OsStr>) -> Option<String>
     for file in files.iter().filter(|file| is_program(file)) {
         let lacks = lacks(file, program, path)?;
         why.get_or_insert(lacks.to_string());
-        // The system goes on with the next folder where one's file lacks its interpreter. What `env` does not find
-        // comes too late for that: `env` has been started.
-        if !matches!(lacks, Unfit::Interpreter(_)) {
+        // The system goes on with the next folder where one's file lacks its interpreter, the name of which may end in
+        // a carriage return. What `env` does not find comes too late for that: `env` has been started.
+        if !matches!(lacks, Unfit::Interpreter(_) | Unfit::CarriageReturn(true)) {
             break;
         }
     }

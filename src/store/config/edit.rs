@@ -5,16 +5,20 @@
 //! process is killed between them. Implements K41, K43.
 
 use crate::store::checkout::index_lock::{self, FileLock};
+use crate::store::disk::write_beside;
 use crate::store::refs::locks::age_of;
 use crate::store::repository::Repository;
-use crate::store::{RefName, StoreError, io_error};
+use crate::store::{RefName, StoreError, io_error, read_plain};
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest wait for another process that edits the configuration.
 const HELD_MAX: Duration = Duration::from_secs(2);
+/// Largest configuration that is put back.
+const KEPT_MAX: u64 = 16 * 1024 * 1024;
 /// How often the edit is tried, while other processes keep changing the configuration.
 const ROUNDS: usize = 20;
 
@@ -29,10 +33,19 @@ pub(crate) fn edit(repo: &Repository, args: &[&str]) -> Result<(), StoreError> {
     replace(repo, |copy| run(repo, copy, args).map(|()| true)).map(drop)
 }
 
+/// Keeps what the configuration is, with its mode, in a file of its own.
+pub(crate) fn keep(repo: &Repository, to: &Path) -> Result<(), StoreError> {
+    let config = path(&repo.common_dir);
+    let read = || Ok((fs::read(&config)?, fs::metadata(&config)?.permissions().mode()));
+    let (content, mode) = read().map_err(io_error("read", &config))?;
+    let aside = to.with_extension(format!("new-{}", uuid::Uuid::new_v4()));
+    write_beside(to, &aside, &content, mode & 0o777, |_| Ok(()))
+}
+
 /// Puts back what the configuration was, byte for byte, where it is that with these edits and nothing else: `git config`
 /// by itself leaves headers of sections and drops blank lines. False where it is something else, which stays.
 pub(crate) fn take_back(repo: &Repository, was: &Path, edits: &[&[&str]]) -> Result<bool, StoreError> {
-    let Ok(was) = fs::read(was) else { return Ok(false) };
+    let Ok(was) = read_plain(was, KEPT_MAX) else { return Ok(false) };
     replace(repo, |copy| {
         let wrote = |content: &[u8]| fs::write(copy, content).map_err(io_error("write", copy));
         let is = fs::read(copy).map_err(io_error("read", copy))?;

@@ -313,7 +313,7 @@ impl<'r> Hooks<'r> {
         let absent = self.config_value(OPTIONS)?.is_none();
         if !marker.exists() {
             // Without this copy the settings are taken out one by one.
-            let _ = std::fs::copy(self.repo.common_dir.join("config"), marker.with_extension(BEFORE));
+            let _ = edit::keep(self.repo, &marker.with_extension(BEFORE));
             // The marker is written first. After a crash it may promise to undo a setting that is not there,
             // which does no harm.
             self.repo.write(marker, if absent { b"advertised\n" } else { b"\n" })?;

@@ -37,7 +37,7 @@ fn init_writes_over_nothing_that_a_sparse_checkout_leaves_out() {
     world.git(&dir, &["sparse-checkout", "set", "small"]);
     assert!(!dir.join(".aynig").exists());
     world.aynig(&dir, &["init"]).expect(0);
-    assert!(!dir.join(".aynig/command/hello").exists());
+    assert!(!dir.join(".aynig/command").exists());
     assert_eq!(world.git(&dir, &["ls-files", "-m"]), "");
 }
 

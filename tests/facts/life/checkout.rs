@@ -234,13 +234,16 @@ fn an_outcome_waits_for_a_rebase_that_began_meanwhile() {
         let tick = life.start_tick(&["--lease", "4s", "work"]);
         life.hear("up");
         life.repo.try_git(&["rebase", "--keep-empty", "main"]);
+        // Its lease goes on meanwhile.
+        let lease = life.rev("refs/heads/work");
+        eventually("the lease to be renewed", || (life.rev("refs/heads/work") != lease).then_some(()));
         gate.open();
         let said = tick.done().expect(1);
         assert!(said.stderr.contains("is rebasing the branch"), "{said:?}");
         assert!(said.stderr.contains("rebase --quit): git aynig retry work"), "{said:?}");
         assert_eq!((life.states("work")[0].as_str(), life.attempts().len()), ("stalled", 1));
         let said = life.run(&["retry", "work"]).expect(1);
-        assert!(said.stderr.contains("is being rebased in"), "{said:?}");
+        assert!(said.stderr.contains("is being rebased in") && said.stderr.contains("--quit"), "{said:?}");
         life.git(&["rebase", end]);
         // What is given up has put the lease back, of which no run is left.
         eventually("the branch to be stalled", || {
@@ -263,7 +266,7 @@ fn nothing_is_written_on_a_branch_that_is_being_rebased() {
         life.repo.try_git(&["rebase", "--keep-empty", "main"]);
         let said = life.run(verb).expect(1);
         assert!(said.stderr.contains("'work' is being rebased in"), "{said:?}");
-        assert!(said.stderr.contains("rebase --abort"), "{said:?}");
+        assert!(said.stderr.contains("rebase --quit"), "{said:?}");
         life.git(&["rebase", "--abort"]);
         assert_eq!(life.git(&["for-each-ref"]), refs);
     };

@@ -693,6 +693,25 @@ fn a_program_of_aynig_exec_that_is_not_here_is_an_error() {
         assert!(said.contains(why), "{said}");
         assert_eq!(rig.git(&["rev-parse", "work"]), before, "nothing is claimed");
     }
+    // The system goes on along PATH where what the first line names is not there, a carriage return in it or not.
+    for first in ["#!/bin/sh\r", "#!/no/such/shell"] {
+        let folder = rig.dir.parent().unwrap().join(format!("lacking-{}", first.len()));
+        std::fs::create_dir(&folder).unwrap();
+        crate::support::write_program(&folder.join("env"), &format!("{first}\n"));
+        let path = format!(
+            "{}:{}",
+            folder.display(),
+            rig.world.vars[std::ffi::OsStr::new("PATH")].to_string_lossy()
+        );
+        rig.git(&["config", "--global", "aynig.exec", "env"]);
+        let mut command = rig.world.command(rig.world.root().join("bin/git-aynig"), &rig.dir);
+        let said = crate::support::world::Said::from(
+            command.env("PATH", path).args(["tick", "work"]).output().unwrap(),
+        )
+        .expect(0);
+        assert!(said.out.contains("work: ok -> done"), "{}{}", said.out, said.err);
+        rig.set("work", "ok");
+    }
     rig.git(&["update-ref", "-d", "refs/heads/work"]);
     // One that is looked for in the slot, and what another program does with its arguments, can't be judged here.
     for program in ["env A=1", "/bin/sh -c 'exec \"$@\"' sh", "tools/wrapper"] {
