@@ -39,7 +39,10 @@ pub(crate) fn keep(repo: &Repository, to: &Path) -> Result<(), StoreError> {
     let read = || Ok((fs::read(&config)?, fs::metadata(&config)?.permissions().mode()));
     let (content, mode) = read().map_err(io_error("read", &config))?;
     let aside = to.with_extension(format!("new-{}", uuid::Uuid::new_v4()));
-    write_beside(to, &aside, &content, mode & 0o777, |_| Ok(()))
+    write_beside(to, &aside, &content, mode & 0o777, |aside| {
+        repo.share(aside);
+        Ok(())
+    })
 }
 
 /// Puts back what the configuration was, byte for byte, where it is that with these edits and nothing else: `git config`

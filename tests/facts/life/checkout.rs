@@ -276,6 +276,23 @@ fn nothing_is_written_on_a_branch_that_is_being_rebased() {
     refused(&["retry", "work"]);
     life.run(&["retry", "work"]).expect(0);
     assert_eq!(life.state("work"), "build");
+    // Nor on an attempt that another one's choice would end.
+    life.command("build", "echo x >x; echo 'SET_STATE {\"state\":\"done\"}'");
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "it builds\n\ndwp-state: build"]);
+    life.run(&["fan", "work", "-n", "2"]).expect(0);
+    life.run(&["run", "work-1"]).expect(0);
+    life.git(&["checkout", "-q", "work-2"]);
+    life.write("file", "second\n");
+    life.git(&["commit", "-qam", "second"]);
+    let refs = life.git(&["for-each-ref", "refs/heads"]);
+    life.repo.try_git(&["rebase", "--keep-empty", "main"]);
+    let said = life.run(&["choose", "work-1"]).expect(1);
+    assert!(said.stderr.contains("'work-2' is being rebased in"), "{said:?}");
+    life.git(&["rebase", "--abort"]);
+    assert_eq!(life.git(&["for-each-ref", "refs/heads"]), refs);
+    life.git(&["checkout", "-q", "main"]);
+    life.run(&["choose", "work-1"]).expect(0);
 }
 
 /// K28: so is one that a rebase moves along with its own (`--update-refs`).
