@@ -83,36 +83,48 @@ fn s28_a_stopped_guardian_of_a_dead_runner_is_ended_before_the_branch_is_recover
     assert!(said.out.contains("stalled"), "{}{}", said.out, said.err);
 }
 
+/// True where there is what a command traces with.
+fn can_trace(world: &World) -> bool {
+    let found = world.command("python3", &world.root()).arg("-V").output();
+    let found = found.is_ok_and(|said| said.status.success());
+    if !found {
+        support::skipped("no python3, which traces");
+    }
+    found
+}
+
+/// A repository whose branch `bad` asks for a command that has its guardian traced, by this request with these options,
+/// and then does this. The tracer's process id comes first in `$PIDS`.
+fn traced(world: &World, name: &str, (request, options): (u32, u32), then: &str) -> std::path::PathBuf {
+    let tracer = format!(
+        "import ctypes,os,sys,time\nl=ctypes.CDLL(None)\nassert l.ptrace({request},int(sys.argv[1]),0,{options})==0\n\
+         open(os.environ['PIDS'],'a').write('%d\\n'%os.getpid())\ntime.sleep(300)"
+    );
+    let script = format!(
+        "#!/bin/sh\npython3 -c \"{tracer}\" $PPID & until [ -s \"$PIDS\" ]; do sleep 0.02; done\n{then}\n"
+    );
+    let dir = world.init(name);
+    Place::new(world, &dir).seed();
+    world.commit_files(&dir, "main", &[(".aynig/command/trace", &script)], "trace");
+    world.aynig(&dir, &["trust"]).expect(0);
+    world.aynig(&dir, &["set-state", "trace", "-b", "bad"]).expect(0);
+    dir
+}
+
 /// K17, S28: one that traces its guardian keeps it from ending, and from being waited for: it ends all the same.
 #[test]
 fn s28_a_command_that_traces_its_guardian_is_ended() {
     let mut world = World::any();
-    if !world.command("python3", &world.root()).arg("-V").output().is_ok_and(|said| said.status.success()) {
-        return support::skipped("no python3, which traces");
+    if !can_trace(&world) {
+        return;
     }
     let pids = world.root().join("pids");
     world.set("PIDS", &pids);
     // PTRACE_ATTACH; PTRACE_SEIZE, which stops at a signal, alone and with PTRACE_O_TRACEEXIT.
     for (n, (request, options)) in [(16, 0), (0x4206, 0), (0x4206, 0x40)].into_iter().enumerate() {
         let _ = std::fs::remove_file(&pids);
-        let tracer = format!(
-            "import ctypes,os,sys,time\nl=ctypes.CDLL(None)\nassert l.ptrace({request},int(sys.argv[1]),0,{options})==0\n\
-             open(os.environ['PIDS'],'a').write('%d\\n'%os.getpid())\ntime.sleep(300)"
-        );
-        let script = format!(
-            "python3 -c \"{tracer}\" $PPID & until [ -s \"$PIDS\" ]; do sleep 0.02; done\n\
-             echo w >>file.txt; echo $$ >>\"$PIDS\"; sleep 300"
-        );
-        let dir = world.init(format!("traced-{n}"));
-        Place::new(&world, &dir).seed();
-        world.commit_files(
-            &dir,
-            "main",
-            &[(".aynig/command/trace", &format!("#!/bin/sh\n{script}\n"))],
-            "trace",
-        );
-        world.aynig(&dir, &["trust"]).expect(0);
-        world.aynig(&dir, &["set-state", "trace", "-b", "bad"]).expect(0);
+        let then = "echo w >>file.txt; echo $$ >>\"$PIDS\"; sleep 300";
+        let dir = traced(&world, &format!("traced-{n}"), (request, options), then);
         world.git(&dir, &["config", "aynig.timeout", "2s"]);
         world.git(&dir, &["config", "aynig.killGrace", "1s"]);
         let began = std::time::Instant::now();
@@ -157,29 +169,17 @@ fn s28_a_command_that_stops_guardian_and_runner_is_ended_before_the_branch_is_re
 #[test]
 fn s28_a_command_that_traces_its_guardian_is_ended_before_the_branch_is_recovered() {
     let mut world = World::any();
-    if !world.command("python3", &world.root()).arg("-V").output().is_ok_and(|said| said.status.success()) {
-        return support::skipped("no python3, which traces");
+    if !can_trace(&world) {
+        return;
     }
     let pids = world.root().join("pids");
     world.set("PIDS", &pids);
     for signal in ["STOP", "KILL"] {
         let _ = std::fs::remove_file(&pids);
-        let tracer = "import ctypes,os,sys,time\nassert ctypes.CDLL(None).ptrace(16,int(sys.argv[1]),0,0)==0\n\
-                      open(os.environ['PIDS'],'a').write('%d\\n'%os.getpid())\ntime.sleep(300)";
-        let script = format!(
-            "R=$(awk '/^PPid/{{print $2}}' /proc/$PPID/status)\npython3 -c \"{tracer}\" $PPID &\n\
-             until [ -s \"$PIDS\" ]; do sleep 0.02; done\nkill -{signal} $R; echo $$ >>\"$PIDS\"; sleep 300"
+        let then = format!(
+            "R=$(awk '/^PPid/{{print $2}}' /proc/$PPID/status)\nkill -{signal} $R; echo $$ >>\"$PIDS\"; sleep 300"
         );
-        let dir = world.init(format!("traced-{signal}"));
-        Place::new(&world, &dir).seed();
-        world.commit_files(
-            &dir,
-            "main",
-            &[(".aynig/command/trace", &format!("#!/bin/sh\n{script}\n"))],
-            "trace",
-        );
-        world.aynig(&dir, &["trust"]).expect(0);
-        world.aynig(&dir, &["set-state", "trace", "-b", "bad"]).expect(0);
+        let dir = traced(&world, &format!("traced-{signal}"), (16, 0), &then);
         let bin = world.root().join("bin/git-aynig");
         let mut runner = world.command(bin, &dir);
         let mut runner = runner.args(["tick", "--lease", "4s", "bad"]).spawn().unwrap();

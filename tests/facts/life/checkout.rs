@@ -188,13 +188,7 @@ fn a_branch_that_is_rebased_or_bisected_is_skipped() {
         (Some(3), Some("busy"), Some("bisected"))
     );
     life.git(&["bisect", "reset"]);
-    // A rebase that stops at a conflict.
-    life.git(&["checkout", "-q", "main"]);
-    life.write("file", "other\n");
-    life.git(&["commit", "-qam", "other"]);
-    life.git(&["checkout", "-q", "work"]);
-    life.write("file", "mine\n");
-    life.git(&["commit", "-qam", "mine"]);
+    diverge(&life);
     let head = life.event("work", "build", "");
     life.repo.try_git(&["rebase", "--keep-empty", "main"]);
     let (_, report) = life.report(&["work"]);
@@ -213,13 +207,18 @@ fn a_branch_that_is_rebased_or_bisected_is_skipped() {
 /// A repository that stands on `work`, which a rebase onto `main` stops at a conflict.
 fn in_conflict(script: &str) -> Life {
     let life = checked_out(script);
+    diverge(&life);
+    life
+}
+
+/// Changes one line on `work` and on `main`: a rebase stops at the conflict.
+fn diverge(life: &Life) {
     life.git(&["checkout", "-q", "main"]);
     life.write("file", "other\n");
     life.git(&["commit", "-qam", "other"]);
     life.git(&["checkout", "-q", "work"]);
     life.write("file", "mine\n");
     life.git(&["commit", "-qam", "mine"]);
-    life
 }
 
 /// K28, K26: a rebase that began while the command ran is in the way of its outcome, which `retry` lands.
