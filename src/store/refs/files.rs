@@ -85,7 +85,7 @@ impl FilesRefs {
         let path = path_of(&self.common_dir, name)?;
         let loose = reading::read_loose(&path, self.hex_len).map_err(io_error("read", &path))?;
         let value = match loose {
-            RefValue::Missing => Packed::open(&self.common_dir, self.hex_len)?.find(name),
+            RefValue::Missing => Packed::open(&self.common_dir, self.hex_len)?.find(name)?,
             RefValue::Object(_) | RefValue::Symbolic(_) | RefValue::Unreadable(_) => loose,
         };
         match value {

@@ -10,11 +10,13 @@
 
 use crate::protocol::id::ObjectId;
 use crate::store::{RefName, Scan, StoreError, Unread, io_error};
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The value that a loose file or `packed-refs` holds for a ref.
@@ -110,49 +112,111 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
+/// `packed-refs` as it was when it was opened: Git replaces the file, and never writes into it.
 pub(crate) struct Packed {
-    content: Vec<u8>,
-    sorted: bool,
+    content: Content,
+    path: PathBuf,
     hex_len: usize,
 }
 
+/// A file that is small or not sorted is read whole. Of one that is both large and sorted, those lines are read that are
+/// asked for: among 100,000 refs an idle tick asks for two names.
+enum Content {
+    Whole(Vec<u8>),
+    Sorted(File, u64),
+}
+
+/// How much of a large file one look at its middle reads, in bytes.
+const BLOCK: usize = 4096;
+/// A file up to this size is read whole, and so much of a larger one is read where a name may be, in bytes.
+const WHOLE: u64 = 16 * 1024;
+
 impl Packed {
-    /// Reads `packed-refs` as it is now; a missing file holds no refs. Where the repository itself is not there, as on a
+    /// Opens `packed-refs` as it is now; a missing file holds no refs. Where the repository itself is not there, as on a
     /// disk that was taken away, no ref is known to be missing.
     pub(crate) fn open(common_dir: &Path, hex_len: usize) -> Result<Self, StoreError> {
         let path = common_dir.join("packed-refs");
-        let content = match std::fs::read(&path) {
+        let content = match Content::open(&path) {
             Ok(content) => content,
             Err(e) if is_absent(&e) => {
                 let head = common_dir.join("HEAD");
                 head.symlink_metadata().map_err(io_error("read", &head))?;
-                Vec::new()
+                Content::Whole(Vec::new())
             }
             Err(e) => return Err(io_error("read", &path)(e)),
         };
-        let first = content.split(|b| *b == b'\n').next().unwrap_or_default();
-        let sorted =
-            first.starts_with(b"# pack-refs with:") && first.split(|b| *b == b' ').any(|w| w == b"sorted");
-        Ok(Self { content, sorted, hex_len })
+        Ok(Self { content, path, hex_len })
     }
 
     /// Returns the value that the file holds for exactly this name.
-    pub(crate) fn find(&self, name: &RefName) -> RefValue {
-        match self.entries_from(name.as_bytes()).next() {
-            Some((found, value)) if found == name.as_bytes() => value,
-            Some(_) | None => RefValue::Missing,
-        }
+    pub(crate) fn find(&self, name: &RefName) -> Result<RefValue, StoreError> {
+        let name = name.as_bytes();
+        let part = self.part(name, |other| other == name)?;
+        let found = self.entries(&part, name).find(|(other, _)| *other == name);
+        Ok(found.map_or(RefValue::Missing, |(_, value)| value))
     }
 
-    /// Returns the entries whose names start with `prefix`.
-    pub(crate) fn entries_from<'a>(&'a self, prefix: &'a [u8]) -> impl Iterator<Item = (&'a [u8], RefValue)> {
-        let start = if self.sorted { self.lower_bound(prefix) } else { 0 };
-        let sorted = self.sorted;
-        self.content[start..]
-            .split(|b| *b == b'\n')
-            .filter_map(|line| self.entry(line))
-            .take_while(move |(name, _)| !sorted || *name < prefix || name.starts_with(prefix))
-            .filter(move |(name, _)| name.starts_with(prefix))
+    /// Returns the lines that hold the names below a prefix, and perhaps some before and behind them.
+    pub(crate) fn below(&self, prefix: &[u8]) -> Result<Cow<'_, [u8]>, StoreError> {
+        self.part(prefix, |name| name.starts_with(prefix))
+    }
+
+    fn part(&self, first: &[u8], is_asked_for: impl Fn(&[u8]) -> bool) -> Result<Cow<'_, [u8]>, StoreError> {
+        let (file, len) = match &self.content {
+            Content::Whole(content) => return Ok(Cow::Borrowed(content)),
+            Content::Sorted(file, len) => (file, *len),
+        };
+        let read = || {
+            let (start, _) = self.narrow(file, 0..len, |name| name < first)?;
+            let (_, end) = self.narrow(file, start..len, |name| name < first || is_asked_for(name))?;
+            let mut part = vec![0; usize::try_from(end - start).map_err(io::Error::other)?];
+            file.read_exact_at(&mut part, start)?;
+            Ok(part)
+        };
+        read().map(Cow::Owned).map_err(io_error("read", &self.path))
+    }
+
+    /// Returns those entries of a part whose names start with this prefix.
+    pub(crate) fn entries<'a>(
+        &'a self,
+        part: &'a [u8],
+        prefix: &'a [u8],
+    ) -> impl Iterator<Item = (&'a [u8], RefValue)> {
+        let entries = part.split(|byte| *byte == b'\n').filter_map(|line| self.entry(line));
+        entries.filter(move |(name, _)| name.starts_with(prefix))
+    }
+
+    /// Looks for the line up to which names are `before`: returns the start of a line that is before, or the range's, and
+    /// the start of a line that is not, or the range's end. They are [`WHOLE`] apart at most, but where a line is longer
+    /// than a block.
+    fn narrow(
+        &self,
+        file: &File,
+        range: Range<u64>,
+        before: impl Fn(&[u8]) -> bool,
+    ) -> io::Result<(u64, u64)> {
+        let (mut low, mut high) = (range.start, range.end);
+        let mut block = [0; BLOCK];
+        while high - low > WHOLE {
+            let middle = low + (high - low) / 2;
+            file.read_exact_at(&mut block, middle)?;
+            let Some((at, name)) = self.first_in(&block) else { break };
+            match before(name) {
+                true => low = middle + at as u64,
+                false => high = middle + at as u64,
+            }
+        }
+        Ok((low, high))
+    }
+
+    /// Returns the first entry that is whole in a block, which begins somewhere in a line, and where its line starts.
+    fn first_in<'a>(&self, block: &'a [u8]) -> Option<(usize, &'a [u8])> {
+        let starts = block.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+        let mut lines = starts.map_while(|start| {
+            let end = block[start..].iter().position(|byte| *byte == b'\n')?;
+            Some((start, &block[start..start + end]))
+        });
+        lines.find_map(|(start, line)| self.entry(line).map(|(name, _)| (start, name)))
     }
 
     fn entry<'a>(&self, line: &'a [u8]) -> Option<(&'a [u8], RefValue)> {
@@ -167,31 +231,29 @@ impl Packed {
         };
         Some((name, value))
     }
+}
 
-    /// Returns the offset of the first line whose name does not sort before `wanted`.
-    fn lower_bound(&self, wanted: &[u8]) -> usize {
-        let line_start = |at: usize| match self.content[..at].iter().rposition(|b| *b == b'\n') {
-            Some(newline) => newline + 1,
-            None => 0,
-        };
-        let line_end = |at: usize| {
-            self.content[at..].iter().position(|b| *b == b'\n').map_or(self.content.len(), |n| at + n + 1)
-        };
-        let (mut low, mut high) = (0, self.content.len());
-        while low < high {
-            let mut start = line_start(low + (high - low) / 2);
-            // A peeled line belongs to the ref above it; the header belongs to none.
-            while start > low && self.content[start] == b'^' {
-                start = line_start(start - 1);
-            }
-            let line = &self.content[start..line_end(start)];
-            match self.entry(line.strip_suffix(b"\n").unwrap_or(line)) {
-                Some((name, _)) if name >= wanted => high = start,
-                Some(_) | None => low = line_end(start),
+impl Content {
+    fn open(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let len = file.metadata()?.len();
+        if len > WHOLE {
+            let mut start = [0; BLOCK];
+            file.read_exact_at(&mut start, 0)?;
+            if says_sorted(&start) {
+                return Ok(Self::Sorted(file, len));
             }
         }
-        low
+        let mut content = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
+        file.read_to_end(&mut content)?;
+        Ok(Self::Whole(content))
     }
+}
+
+/// True where the header of `packed-refs` says that its lines are sorted by name.
+fn says_sorted(content: &[u8]) -> bool {
+    let first = content.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    first.starts_with(b"# pack-refs with:") && first.split(|byte| *byte == b' ').any(|word| word == b"sorted")
 }
 
 /// Returns all refs below a prefix that ends with a slash.
@@ -199,7 +261,8 @@ pub(crate) fn scan(common_dir: &Path, prefix: &[u8], hex_len: usize) -> Result<S
     let mut found = Vec::new();
     walk(common_dir, prefix.strip_suffix(b"/").unwrap_or(prefix), hex_len, &mut found)?;
     let packed = Packed::open(common_dir, hex_len)?;
-    found.extend(packed.entries_from(prefix).map(|(name, value)| (RefName::new(name), value)));
+    let part = packed.below(prefix)?;
+    found.extend(packed.entries(&part, prefix).map(|(name, value)| (RefName::new(name), value)));
     // Of equal names the first stays, which is the ref's own file. Nearly all are in order already.
     found.sort_by(|a, b| a.0.cmp(&b.0));
     found.dedup_by(|later, first| later.0 == first.0);
@@ -261,29 +324,67 @@ fn walk(
 mod tests {
     use super::*;
 
+    /// Writes `packed-refs` below a folder of its own, and opens it.
+    fn packed(content: &[u8]) -> Packed {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("packed-refs"), content).unwrap();
+        Packed::open(dir.path(), 40).unwrap()
+    }
+
+    fn count_below(packed: &Packed, prefix: &[u8]) -> usize {
+        packed.entries(&packed.below(prefix).unwrap(), prefix).count()
+    }
+
     #[test]
     fn every_packed_name_is_found() {
-        let names: Vec<String> = (0..200).map(|i| format!("refs/heads/b{i:03}")).collect();
-        for header in ["# pack-refs with: peeled fully-peeled sorted \n", "# pack-refs with: peeled \n", ""] {
+        let names: Vec<String> = (0..3000).map(|i| format!("refs/heads/b{i:04}")).collect();
+        let headers = ["# pack-refs with: peeled fully-peeled sorted \n", "# pack-refs with: peeled \n", ""];
+        for (header, count, step) in headers.into_iter().flat_map(|h| [(h, 150, 1), (h, 3000, 7)]) {
             let mut content = header.as_bytes().to_vec();
-            for (i, name) in names.iter().enumerate() {
+            for (i, name) in names[..count].iter().enumerate() {
                 content.extend(format!("{:040x} {name}\n", i + 1).into_bytes());
                 if i % 3 == 0 {
-                    content.extend(format!("^{:040x}\n", i + 1000).into_bytes());
+                    content.extend(format!("^{:040x}\n", i + 10_000).into_bytes());
                 }
             }
-            let sorted = header.contains("sorted");
-            let packed = Packed { content, sorted, hex_len: 40 };
-            for name in &names {
-                let RefValue::Object(id) = packed.find(&RefName::new(name.as_bytes())) else {
-                    panic!("{name}")
-                };
-                assert!(name.ends_with(&format!("{:03}", id.as_bytes()[19] - 1)), "{name} {id}");
+            let packed = packed(&content);
+            let is_read_in_parts = header.contains("sorted") && count == 3000;
+            assert_eq!(matches!(packed.content, Content::Sorted(..)), is_read_in_parts, "{header}{count}");
+            let find = |name: &str| packed.find(&RefName::new(name.as_bytes())).unwrap();
+            for (i, name) in names[..count].iter().enumerate().step_by(step) {
+                assert_eq!(
+                    find(name),
+                    RefValue::Object(format!("{:040x}", i + 1).parse().unwrap()),
+                    "{name}"
+                );
             }
-            for absent in ["refs/heads/a", "refs/heads/b0005", "refs/heads/z", "refs/heads/b"] {
-                assert_eq!(packed.find(&RefName::new(absent.as_bytes())), RefValue::Missing);
+            for absent in
+                ["refs/heads/a", "refs/heads/b00005", "refs/heads/b1499x", "refs/heads/z", "refs/heads/b"]
+            {
+                assert_eq!(find(absent), RefValue::Missing, "{absent}");
             }
-            assert_eq!(packed.entries_from(b"refs/heads/b01").count(), 10);
+            for (prefix, found) in
+                [("b01", count.min(200) - 100), ("b0", count.min(1000)), ("", count), ("c", 0)]
+            {
+                let prefix = format!("refs/heads/{prefix}");
+                assert_eq!(count_below(&packed, prefix.as_bytes()), found, "{header}{count} {prefix}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_longer_than_a_block_hides_no_ref() {
+        let long = format!("refs/heads/m{}", "x".repeat(3 * BLOCK));
+        let mut content = b"# pack-refs with: peeled fully-peeled sorted \n".to_vec();
+        let names = (0..100).map(|i| format!("refs/heads/a{i:03}")).chain([long]);
+        for name in names.chain((0..100).map(|i| format!("refs/heads/z{i:03}"))) {
+            content.extend(format!("{} {name}\n", "1".repeat(40)).into_bytes());
+        }
+        let packed = packed(&content);
+        assert!(matches!(packed.content, Content::Sorted(..)));
+        assert_eq!(count_below(&packed, b"refs/heads/"), 201);
+        for name in ["a000", "a099", "z000", "z099"] {
+            assert_ne!(packed.find(&RefName::branch(name)).unwrap(), RefValue::Missing, "{name}");
         }
     }
 
@@ -293,13 +394,13 @@ mod tests {
         for header in ["# pack-refs with: peeled fully-peeled sorted \n", ""] {
             let damaged = format!("{} refs/heads/b\n{}\n", "x".repeat(40), "1".repeat(10));
             let content = format!("{header}{id} refs/heads/a\n{damaged}{id} refs/heads/c\n").into_bytes();
-            let packed = Packed { content, sorted: !header.is_empty(), hex_len: 40 };
-            let find = |name: &str| packed.find(&RefName::branch(name));
+            let packed = packed(&content);
+            let find = |name: &str| packed.find(&RefName::branch(name)).unwrap();
             assert_eq!(find("a"), RefValue::Object(id.parse().unwrap()));
             assert!(matches!(find("b"), RefValue::Unreadable(_)));
             assert_eq!(find("c"), RefValue::Object(id.parse().unwrap()));
             assert_eq!(find("bb"), RefValue::Missing);
-            assert_eq!(packed.entries_from(b"refs/heads/").count(), 3);
+            assert_eq!(count_below(&packed, b"refs/heads/"), 3);
         }
     }
 

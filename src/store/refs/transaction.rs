@@ -143,7 +143,7 @@ impl FilesRefs {
         let packed = Packed::open(self.common_dir(), self.hex_len())?;
         let mut folders = Folders::default();
         for held in deletions.iter().filter(|held| held.is_loose) {
-            if packed.find(&held.change.name) == RefValue::Missing {
+            if packed.find(&held.change.name)? == RefValue::Missing {
                 fs::remove_file(&held.path).map_err(io_error("remove", &held.path))?;
                 reflog::remove(self.common_dir(), &held.change.name)?;
                 folders.add(&held.path);
@@ -157,13 +157,15 @@ impl FilesRefs {
         // These were packed before, or a `git pack-refs` brought them back that had read a loose file before
         // it was removed.
         let packed = Packed::open(self.common_dir(), self.hex_len())?;
-        let left = changes.into_iter().filter(|change| packed.find(&change.name) != RefValue::Missing);
-        let left: Vec<(&RefName, ObjectId)> = left
-            .filter_map(|change| match change.expected {
-                Expected::At(old) => Some((&change.name, old)),
-                Expected::Missing => None,
-            })
-            .collect();
+        let mut left = Vec::new();
+        for change in changes {
+            match change.expected {
+                Expected::At(old) if packed.find(&change.name)? != RefValue::Missing => {
+                    left.push((&change.name, old));
+                }
+                Expected::At(_) | Expected::Missing => {}
+            }
+        }
         self.delete_packed(&left)
     }
 
@@ -181,7 +183,7 @@ impl FilesRefs {
             let name = change.name.clone();
             let is_loose = loose != RefValue::Missing;
             let value = match (loose, &packed) {
-                (RefValue::Missing, Some(packed)) => packed.find(&name),
+                (RefValue::Missing, Some(packed)) => packed.find(&name)?,
                 (loose, _) => loose,
             };
             let value = match value {
@@ -209,11 +211,17 @@ impl FilesRefs {
         let loose: Vec<Option<RefName>> = created.iter().map(|name| loose(name)).collect();
         let packed = Packed::open(self.common_dir(), self.hex_len())?;
         for (name, loose) in created.iter().zip(loose) {
-            let below = [name.as_bytes(), b"/"].concat();
-            let packed_below = packed.entries_from(&below).next().map(|(other, _)| RefName::new(other));
-            let packed_above = || name.folders().find(|above| packed.find(above) != RefValue::Missing);
-            if let Some(other) = packed_below.or(loose).or_else(packed_above) {
-                return Err(StoreError::NameConflict { name: (*name).clone(), other });
+            let folder = [name.as_bytes(), b"/"].concat();
+            let part = packed.below(&folder)?;
+            let below = packed.entries(&part, &folder).next().map(|(other, _)| RefName::new(other));
+            let conflict = |other| StoreError::NameConflict { name: (*name).clone(), other };
+            if let Some(other) = below.or(loose) {
+                return Err(conflict(other));
+            }
+            for above in name.folders() {
+                if packed.find(&above)? != RefValue::Missing {
+                    return Err(conflict(above));
+                }
             }
         }
         Ok(())
