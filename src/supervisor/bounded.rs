@@ -57,6 +57,9 @@ pub struct Bounded<'a> {
     pub stderr: Output,
     /// When the helper is ended.
     pub deadline: Option<Instant>,
+    /// Most bytes of memory of its own that the helper may have; what maps a file is not counted. `None`: any number, as
+    /// everywhere but on Linux.
+    pub memory: Option<u64>,
     /// The helper is ended once this returns true; called at least every 20 ms.
     pub interrupt: Option<&'a dyn Fn() -> bool>,
     /// Called with the helper's process id, once it runs.
@@ -123,6 +126,7 @@ impl<'a> Bounded<'a> {
             stdout: Output::Capture(64 << 20),
             stderr: Output::Capture(1 << 20),
             deadline: None,
+            memory: None,
             interrupt: None,
             started: None,
             term_grace: Duration::from_secs(5),
@@ -161,6 +165,9 @@ impl<'a> Bounded<'a> {
             program: PathBuf::from(self.command.get_program()),
             source,
         })?;
+        if let Some(bytes) = self.memory {
+            limit_memory(child.id(), bytes);
+        }
         if let Some(started) = self.started {
             started(child.id());
         }
@@ -193,6 +200,19 @@ pub fn transcript(mut command: Command) -> Result<(ExitStatus, Vec<u8>), Supervi
     let status = child.wait().map_err(SupervisorError::system("wait for helper"))?;
     Ok((status, printed))
 }
+
+/// Bounds the memory of a helper that has just begun. The limit is the kernel's (`RLIMIT_DATA`): the helper's next
+/// allocation beyond it fails.
+#[cfg(target_os = "linux")]
+fn limit_memory(pid: u32, bytes: u64) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
+    // A helper that has ended already needs no limit.
+    let _ = prlimit(Pid::from_raw(pid as i32), Resource::Data, limit);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn limit_memory(_pid: u32, _bytes: u64) {}
 
 fn stdio(output: Output) -> Stdio {
     match output {

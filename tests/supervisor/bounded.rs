@@ -47,6 +47,18 @@ fn output_above_the_limit_is_dropped() {
     assert!(done.status.success());
 }
 
+/// The helper reads a line before it takes memory, so that the limit stands whatever the machine does meanwhile.
+#[test]
+fn memory_above_the_limit_is_refused() {
+    for (memory, succeeds) in [(None, true), (Some(64 << 20), false)] {
+        let mut helper = shell("read -r go; exec dd if=/dev/zero of=/dev/null bs=512M count=1");
+        helper.memory = memory;
+        helper.input = Input::Bytes(b"go\n".to_vec());
+        let done = helper.run().unwrap();
+        assert_eq!(done.status.success(), succeeds, "{}", String::from_utf8_lossy(&done.stderr.bytes));
+    }
+}
+
 #[test]
 fn a_deadline_asks_first_and_kills_then() {
     let mut helper = shell("exec sleep 300");

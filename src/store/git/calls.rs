@@ -18,10 +18,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// The longest time that a child may look at a repository that a command made: on a
-/// fifo Git would wait for ever.
-const ON_A_SUBMODULE: Duration = Duration::from_secs(10);
-
 /// The `git` binary for one repository.
 #[derive(Debug, Clone)]
 pub(crate) struct RepoGit {
@@ -159,8 +155,23 @@ impl RepoGit {
 
     /// Returns the target of a symbolic ref; `None` where the ref is no symbolic one.
     pub(crate) fn symbolic_ref(&self, git_dir: &Path, name: &str) -> Result<Option<RefName>, StoreError> {
-        let output = self.git.command(git_dir).verb("symbolic-ref").args(["-q", name]).output()?;
-        Ok(output.status.success().then(|| RefName::new(output.stdout.trim_ascii_end().to_vec())))
+        target(self.git.command(git_dir), name)
+    }
+
+    /// Returns the target of a slot's HEAD of this name; `None` where it is detached.
+    pub(crate) fn target_in_slot(
+        &self,
+        common_dir: &Path,
+        head: &str,
+    ) -> Result<Option<RefName>, StoreError> {
+        target(self.git.command(common_dir).of_an_enemy(), head)
+    }
+
+    /// Returns the commit that a slot's HEAD of this name names, through other refs too.
+    pub(crate) fn head_of_slot(&self, common_dir: &Path, head: &str) -> Result<ObjectId, StoreError> {
+        let commit = format!("{head}^{{commit}}");
+        let command = self.git.command(common_dir).of_an_enemy().verb("rev-parse");
+        command.args(["--verify", "--quiet", "--end-of-options", &commit]).id()
     }
 
     pub(crate) fn set_detached_head(
@@ -250,14 +261,14 @@ impl RepoGit {
         let all =
             ["--max-count=1", "--ignore-missing", "--exclude=refs/tags/*", "--all", "--not", "--remotes"];
         let known = known.iter().map(ObjectId::to_string);
-        Ok(!command.args(all).args(known).within(ON_A_SUBMODULE).ok()?.is_empty())
+        Ok(!command.args(all).args(known).of_an_enemy().ok()?.is_empty())
     }
 
     /// Returns the commit that is checked out in a submodule. Nothing else is asked of
     /// that submodule's repository.
     pub(crate) fn head_of_submodule(&self, git_dir: &Path) -> Result<ObjectId, StoreError> {
         let command = self.of_a_command(git_dir).verb("rev-parse");
-        command.args(["--verify", "--quiet", "HEAD^{commit}"]).within(ON_A_SUBMODULE).id()
+        command.args(["--verify", "--quiet", "HEAD^{commit}"]).of_an_enemy().id()
     }
 
     /// Returns a child that reads a repository which a command made. Git does not look for its working tree,
@@ -271,7 +282,7 @@ impl RepoGit {
     /// Returns what a configuration file that a command wrote says, without the files that it includes.
     pub(crate) fn config_file(&self, file: &Path) -> Result<Vec<u8>, StoreError> {
         let command = self.git.plain(None).verb("config").args([OsStr::new("--file"), file.as_os_str()]);
-        command.args(["--no-includes", "--list", "-z"]).within(ON_A_SUBMODULE).ok()
+        command.args(["--no-includes", "--list", "-z"]).of_an_enemy().ok()
     }
 
     /// Returns the paths that a working tree's index has at or below `below`, from the top of the tree on.
@@ -467,4 +478,10 @@ pub(crate) fn branch_from_arg(arg: &OsStr) -> Option<RefName> {
     let raw = arg.as_bytes();
     let name = if raw.starts_with(b"refs/heads/") { RefName::new(raw) } else { RefName::branch(raw) };
     (name.is_valid() && !raw.starts_with(b"-") && raw != b"HEAD").then_some(name)
+}
+
+/// Returns the target of a symbolic ref; `None` where the ref is no symbolic one.
+fn target(command: GitCommand, name: &str) -> Result<Option<RefName>, StoreError> {
+    let output = command.verb("symbolic-ref").args(["-q", name]).output()?;
+    Ok(output.status.success().then(|| RefName::new(output.stdout.trim_ascii_end().to_vec())))
 }

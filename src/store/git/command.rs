@@ -42,6 +42,12 @@ pub struct Git {
     pub(crate) shared: Shared,
 }
 
+/// How long a child may read what a command wrote: for a fifo Git would wait for ever.
+const ON_AN_ENEMYS: Duration = Duration::from_secs(10);
+/// How much memory such a child may take: Git takes a whole file where it expects one line, and a file of zeros of any
+/// size costs its writer nothing.
+const MEMORY_MAX: u64 = 1 << 30;
+
 /// Most of a child's error output that is kept, in bytes.
 const SAID_MAX: usize = 64 << 10;
 
@@ -202,6 +208,7 @@ impl Git {
             alone: false,
             force_stop,
             deadline: None,
+            memory: None,
             only_asks: false,
             may_lock: None,
             shared: self.shared,
@@ -244,6 +251,7 @@ pub(crate) struct GitCommand {
     alone: bool,
     force_stop: ForceStop,
     deadline: Option<Instant>,
+    memory: Option<u64>,
     only_asks: bool,
     may_lock: Option<MayLock>,
     shared: Shared,
@@ -409,6 +417,11 @@ impl GitCommand {
         self
     }
 
+    /// Bounds a child that reads what a command wrote, in time and in memory.
+    pub(crate) fn of_an_enemy(self) -> Self {
+        Self { memory: Some(MEMORY_MAX), ..self.within(ON_AN_ENEMYS) }
+    }
+
     /// Where `only_asks`, ends the child at the first signal, whichever it is: the child only asks, and
     /// nothing depends on its answer yet.
     pub(crate) fn only_asks(mut self, only_asks: bool) -> Self {
@@ -500,6 +513,7 @@ fn run(command: GitCommand) -> Result<GitOutput, StoreError> {
     child.stderr = Output::Capture(SAID_MAX);
     child.interrupt = Some(&asked);
     child.deadline = command.deadline;
+    child.memory = command.memory;
     child.alone = command.alone;
     child.input = command.stdin;
     child.confine = command.sandbox.as_ref();

@@ -8,7 +8,7 @@ use super::Slot;
 use crate::protocol::id::ObjectId;
 use crate::store::disk::{Shared, is_there};
 use crate::store::repository::Repository;
-use crate::store::{StoreError, io_error, is_plain, read_plain, write_aside};
+use crate::store::{StoreError, io_error, read_plain, write_aside};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -20,6 +20,8 @@ const OURS: &[&str] = &["HEAD", "commondir", "gitdir", "index", "locked", "modul
 /// The prefix of the names of a split index's shared parts. Such a part must stay for as long as the index
 /// that needs it: with one of the two alone, every `git gc` and `git fsck` of the user's fails.
 const SHARED_INDEX: &str = "sharedindex.";
+/// Most bytes of a HEAD, which is one line. Git would read all of a file of zeros, whose size costs its writer nothing.
+const HEAD_MAX: u64 = 64 << 10;
 
 impl Slot {
     /// Makes the slot's registration, and the `.git` file that leads to it, exactly what they must be,
@@ -141,8 +143,9 @@ impl Slot {
     }
 
     /// Removes from the registration what would lead any Git that reads it elsewhere: a configuration,
-    /// another repository, links, and fifos, which Git opens without a check and would wait for. What belongs
-    /// there is written again; HEAD gets `commit` where it was no plain file.
+    /// another repository, links, fifos, which Git opens without a check and would wait for, and a HEAD without end,
+    /// which Git would take into memory. What belongs there is written again; HEAD gets `commit` where it could not be
+    /// read.
     pub(super) fn disarm(&self, repo: &Repository, commit: ObjectId) -> Result<(), StoreError> {
         if self.opened_admin().is_err() {
             // It is not known what the command committed. The files are kept when the registration is made
@@ -162,7 +165,12 @@ impl Slot {
         let mut read = Ok(());
         for entry in entries.flatten() {
             let is_index = entry.file_name() == "index";
-            if entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir() && !is_index) {
+            let fits = |file: std::fs::Metadata| entry.file_name() != "HEAD" || file.len() <= HEAD_MAX;
+            let is_fit = |kind: std::fs::FileType| match kind.is_file() {
+                true => entry.metadata().is_ok_and(fits),
+                false => kind.is_dir() && !is_index,
+            };
+            if entry.file_type().is_ok_and(is_fit) {
                 continue;
             }
             let _ = crate::store::remove_tree(&entry.path());
@@ -203,9 +211,9 @@ impl Slot {
         from: ObjectId,
         to: ObjectId,
     ) -> Result<(), StoreError> {
-        let raw = read_plain(&self.admin.join("HEAD"), 64 << 10).unwrap_or_default();
+        let raw = read_plain(&self.admin.join("HEAD"), HEAD_MAX).unwrap_or_default();
         let detached = match repo.reftable {
-            true => repo.git.symbolic_ref(&repo.common_dir, &self.head_name())?.is_none(),
+            true => repo.git.target_in_slot(&repo.common_dir, &self.head_name())?.is_none(),
             false => ObjectId::from_hex(raw.trim_ascii_end()).is_ok(),
         };
         if detached && self.head(repo)? == from { self.detach(repo, to) } else { Ok(()) }
@@ -218,7 +226,7 @@ impl Slot {
             return Ok(());
         }
         self.clean_admin(repo, lease)?;
-        let head = read_plain(&self.admin.join("HEAD"), 64 << 10).unwrap_or_default();
+        let head = read_plain(&self.admin.join("HEAD"), HEAD_MAX).unwrap_or_default();
         if repo.reftable || ObjectId::from_hex(head.trim_ascii_end()).is_err() {
             self.detach(repo, self.head(repo).unwrap_or(lease))?;
         }
@@ -233,14 +241,14 @@ impl Slot {
 
     /// Returns the commit that the slot's HEAD names, through a branch if the command checked one out.
     pub(crate) fn head(&self, repo: &Repository) -> Result<ObjectId, StoreError> {
-        let raw = read_plain(&self.admin.join("HEAD"), 64 << 10).unwrap_or_default();
+        // Git would wait for ever for a fifo, and take a file without end into memory.
+        let raw = read_plain(&self.admin.join("HEAD"), HEAD_MAX).map_err(|error| {
+            let message = format!("HEAD can't be read: {error}");
+            StoreError::Git { verb: "rev-parse".into(), message }
+        })?;
         match ObjectId::from_hex(raw.trim_ascii_end()) {
             Ok(id) => Ok(id),
-            // Git would wait for ever for a fifo.
-            Err(_) if !is_plain(&self.admin.join("HEAD")) => {
-                Err(StoreError::Git { verb: "rev-parse".into(), message: "HEAD is no plain file".into() })
-            }
-            Err(_) => repo.git.rev_parse(&repo.common_dir, &format!("{}^{{commit}}", self.head_name())),
+            Err(_) => repo.git.head_of_slot(&repo.common_dir, &self.head_name()),
         }
     }
 }
