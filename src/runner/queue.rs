@@ -7,7 +7,6 @@
 
 use super::pending::{self, Backlog, Taken};
 use super::settings::Settings;
-use super::slot::is_inhabited;
 use super::{Runner, RunnerError};
 use crate::protocol::queue::{Next, Seen, Watch, next};
 use crate::store::RefName;
@@ -174,7 +173,7 @@ impl Runner<'_> {
         match self.known_pool().lock(number) {
             Ok(Locked::Taken(slot)) => {
                 let same = slot.record().run.as_ref().is_some_and(|now| now.run_id == run.run_id);
-                if !same || !is_inhabited(&slot)? {
+                if !same || !self.is_inhabited(&slot)? {
                     return Ok(false);
                 }
             }

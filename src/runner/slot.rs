@@ -19,7 +19,7 @@ use crate::store::hooks::Hooks;
 use crate::store::slots::affinity::Work;
 use crate::store::slots::{Locked, Occupant, Pool, Slot, modules};
 use crate::store::{RefName, RemoteFailure, StoreError};
-use crate::supervisor::holders;
+use crate::supervisor::holders::{self, Named};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -115,13 +115,6 @@ fn is_unconfigured(error: &RunnerError) -> bool {
     *failure == RemoteFailure::NotConfigured
 }
 
-/// True while a process lives in the slot: of a guardian's, or of the slot's own run, whose guardian was killed
-/// together with its runner.
-pub(super) fn is_inhabited(slot: &Slot) -> Result<bool, RunnerError> {
-    let of_run = || slot.record().run.as_ref().is_some_and(|run| holders::lives(&run.run_id));
-    Ok(slot.is_inhabited()? || of_run())
-}
-
 /// True where a slot could not be made ready since this process can't look at what it holds.
 pub(super) fn is_out_of_sight(slot: &Slot, error: &RunnerError) -> bool {
     let is_denied = match error {
@@ -134,6 +127,14 @@ pub(super) fn is_out_of_sight(slot: &Slot, error: &RunnerError) -> bool {
 }
 
 impl Runner<'_> {
+    /// True while a process lives in the slot: of a guardian's, or of the slot's own run, whose guardian was killed
+    /// together with its runner.
+    pub(super) fn is_inhabited(&self, slot: &Slot) -> Result<bool, RunnerError> {
+        let lives =
+            |run: &Occupant| holders::lives(Named { id: &run.run_id, dir: &self.run_dir(&run.run_id) });
+        Ok(slot.is_inhabited()? || slot.record().run.as_ref().is_some_and(lives))
+    }
+
     /// Returns why no runner on this machine works on a lease of this machine's any more; `None` where that
     /// can't be said. Changes nothing.
     pub fn abandoned(&self, lease: &Event, occupants: &Occupants) -> Option<Abandoned> {
@@ -280,7 +281,7 @@ impl Runner<'_> {
         if occupant.lingering && occupant.outcome.is_none() {
             occupant.outcome = self.unnoted_outcome(&occupant)?.map(|id| id.to_string());
         }
-        if is_inhabited(slot)? && !self.evict(slot, &occupant)? {
+        if self.is_inhabited(slot)? && !self.evict(slot, &occupant)? {
             return Ok(false);
         }
         self.set_another_aside(slot, report)?;
@@ -356,7 +357,7 @@ impl Runner<'_> {
 
     /// True where a run whose command is over keeps its slot: its lease lives, and so does a process of it.
     fn lingers(&self, slot: &Slot, occupant: &Occupant) -> Result<bool, RunnerError> {
-        Ok(occupant.lingering && is_inhabited(slot)? && self.lease_lives(occupant)?)
+        Ok(occupant.lingering && self.is_inhabited(slot)? && self.lease_lives(occupant)?)
     }
 
     /// True while the occupant's lease is its branch's head and has not expired.
@@ -424,7 +425,7 @@ impl Runner<'_> {
             return Ok(true);
         }
         if !slot.is_inhabited()? {
-            holders::end_run(&occupant.run_id);
+            holders::end_run(Named { id: &occupant.run_id, dir: &self.run_dir(&occupant.run_id) });
             return self.is_left_within(slot, GUARDIAN_ENDS);
         }
         if occupant.lingering {
@@ -443,7 +444,7 @@ impl Runner<'_> {
     /// Waits until no process lives in the slot; false where one still does after this long.
     fn is_left_within(&self, slot: &Slot, patience: Duration) -> Result<bool, RunnerError> {
         let until = self.clock.instant() + patience;
-        while is_inhabited(slot)? {
+        while self.is_inhabited(slot)? {
             if self.clock.instant() >= until {
                 return Ok(false);
             }

@@ -12,6 +12,8 @@ use super::guardian::options::ROLE;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -143,16 +145,25 @@ pub(super) fn kill_below(root: i32) {
     }
 }
 
+/// A run, as the environment of its processes names it.
+#[derive(Debug, Clone, Copy)]
+pub struct Named<'a> {
+    pub id: &'a str,
+    /// The run's private folder. In a copy of a repository the run's id is the same, and its processes are none of the
+    /// copy's.
+    pub dir: &'a Path,
+}
+
 /// True while a process of this run lives that this account may see; it may be this one.
-pub fn lives(run_id: &str) -> bool {
-    is_of_run(Path::new("/proc/self"), run_id) || !of_run(run_id).is_empty()
+pub fn lives(run: Named<'_>) -> bool {
+    is_of_run(Path::new("/proc/self"), run) || !of_run(run).is_empty()
 }
 
 /// Kills the processes of a run whose guardian and runner are both gone. A process of the run itself kills none.
-pub fn end_run(run_id: &str) {
+pub fn end_run(run: Named<'_>) {
     let until = Instant::now() + PATIENCE;
-    while !is_of_run(Path::new("/proc/self"), run_id) {
-        let left = of_run(run_id);
+    while !is_of_run(Path::new("/proc/self"), run) {
+        let left = of_run(run);
         if left.is_empty() || Instant::now() >= until {
             return;
         }
@@ -167,26 +178,32 @@ pub fn end_run(run_id: &str) {
 /// Returns the process id of each process that was started with this run's id. A command has a session of its own and no
 /// terminal, so one with a terminal is left out, and one in a session that a process outside of the run leads: a
 /// user who tries by hand what a command did, or a job that calls a verb, may have its environment.
-fn of_run(run_id: &str) -> Vec<i32> {
+fn of_run(run: Named<'_>) -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let of_it = entries.filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
-        if !is_of_run(&entry.path(), run_id) {
+        if !is_of_run(&entry.path(), run) {
             return None;
         }
         let stat = std::fs::read(entry.path().join("stat")).ok()?;
         let leader = PathBuf::from(format!("/proc/{}", session_without_terminal(&stat)?));
-        let is_alone = leader.exists() && !is_of_run(&leader, run_id);
+        let is_alone = leader.exists() && !is_of_run(&leader, run);
         (!is_alone && super::guardian::kill::state(&stat) != Some(b'Z')).then_some(pid)
     });
     of_it.collect()
 }
 
-/// True for a process, by its folder in `/proc`, whose environment has this run's id.
-fn is_of_run(process: &Path, run_id: &str) -> bool {
-    let told = format!("AYNIG_RUN_ID={run_id}");
+/// True for a process, by its folder in `/proc`, whose environment has this run's id, and names no other folder of it: one
+/// that is still there, as the repository's that this one is a copy of.
+fn is_of_run(process: &Path, run: Named<'_>) -> bool {
     let environment = std::fs::read(process.join("environ")).unwrap_or_default();
-    environment.split(|byte| *byte == 0).any(|entry| entry == told.as_bytes())
+    let value = |name: &[u8]| environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(name));
+    if value(b"AYNIG_RUN_ID=") != Some(run.id.as_bytes()) {
+        return false;
+    }
+    let identity = |dir: &Path| dir.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
+    let told = value(b"AYNIG_RUN_DIR=").and_then(|dir| identity(Path::new(OsStr::from_bytes(dir))));
+    told.is_none_or(|told| identity(run.dir) == Some(told))
 }
 
 /// Returns the process id and process group of each process below `root` that is not dead already.

@@ -4,7 +4,6 @@
 use super::Level::{Error, Ok as Fine, Warning};
 use super::{Finding, Findings, Mend, existing, name, shown};
 use crate::protocol::text::{escape, with_causes};
-use crate::runner::slot::is_inhabited;
 use crate::runner::{Runner, RunnerError, logs, sandbox};
 use crate::store::slots::{self, Locked};
 use crate::store::{RefName, checkout, forbids_programs, locks};
@@ -82,7 +81,7 @@ impl Runner<'_> {
                 continue;
             }
             let lingers = run.as_ref().is_some_and(|r| r.lingering);
-            match (run, is_inhabited(&slot)?) {
+            match (run, self.is_inhabited(&slot)?) {
                 (Some(run), false) if lingers => {
                     let on = name(&run.branch_name());
                     let text =

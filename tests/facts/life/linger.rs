@@ -23,6 +23,32 @@ fn lingering(then: &str, args: &[&str]) -> (Life, crate::support::life::Gate, St
     (life, gate, pid)
 }
 
+/// K14, K17: a copy of a repository has the same runs noted, and none of their processes.
+#[test]
+fn a_copy_of_a_repository_ends_nothing_of_the_originals() {
+    let script =
+        "echo late >>file; echo $$ >\"$T/pid\"; read x <\"$T/go\"; echo 'SET_STATE {\"state\":\"done\"}'";
+    for verbs in [&[&["gc"][..], &["doctor"]][..], &[&["tick"]], &[&["uninstall", "--force"]]] {
+        let life = Life::new(&[("build", script)]);
+        let mut gate = life.gate("go");
+        life.event("work", "build", "");
+        let tick = life.start_tick(&["work"]);
+        let pid = life.hear("pid");
+        let copy = life.shared().join("copy");
+        let from = life.repo.path();
+        let copied = std::process::Command::new("cp").arg("-a").args([&*from, &*copy]).status().unwrap();
+        assert!(copied.success());
+        for verb in verbs {
+            let said = life.run(&[&["-C", copy.to_str().unwrap()], *verb].concat());
+            assert!(!said.stdout.contains("has processes of run"), "{said:?}");
+        }
+        assert!(lives(&pid), "{verbs:?}");
+        gate.open();
+        tick.done().expect(0);
+        assert_eq!((life.state("work").as_str(), life.show("work", "file").as_str()), ("done", "one\nlate"));
+    }
+}
+
 /// K44: what a command left behind asks whether its run holds the branch; where no process is left nothing else ends it.
 #[test]
 fn a_run_that_is_canceled_after_its_command_ended_has_no_ref() {
