@@ -83,6 +83,14 @@ fn a_merge_lands_as_it_was_checked_and_the_checkout_follows() {
     work(&life, "topic", "more", "y\n");
     life.run(&["land", "topic", "--onto", "main"]).expect(0);
     assert_landed_once(&life, &["topic: new".into(), "topic: more".into()]);
+    // What landed before says nothing about a request that waits.
+    work(&life, "topic", "last", "z\n");
+    life.run(&["pause", "topic"]).expect(0);
+    life.run(&["land", "topic"]).expect(1);
+    assert_eq!(subjects(&life, "main").iter().filter(|subject| *subject == "topic: last").count(), 0);
+    life.run(&["resume"]).expect(0);
+    life.run(&["run", "topic"]).expect(0);
+    assert_landed_once(&life, &["topic: last".into()]);
 }
 
 /// K60, K28: nothing lands on a target that is being rebased, as giving that up would take it back.
