@@ -32,6 +32,7 @@ pub struct Approval {
 /// Returns the questions that wait for a person, of one flow or of all, the oldest first.
 pub fn list(change: &Change<'_>, flow: Option<&str>) -> Result<Vec<Approval>, AppError> {
     change.flows(|flows, _| {
+        flows.runner.store.refresh()?;
         let only = flow.map(|name| flows.named(name)).transpose()?.map(|kept| kept.id);
         waiting(flows, only)
     })

@@ -2,6 +2,7 @@
 
 use super::{ROUTE, make};
 use crate::support::life::{Life, eventually};
+use crate::support::net::{Machine, Net};
 
 /// A turn that asks as a gate does, and says what it heard.
 const ASKS: &str = "git aynig ask 'may it?' --choice approve --choice deny --choice modify --wait --json >>\"$T/answer\"\n\
@@ -40,6 +41,29 @@ fn an_approval_is_listed_and_resolved_once() {
         let again = life.flow(&["approve", id]);
         assert!(again.code != Some(0) && listed().is_empty(), "{again:?}");
     }
+}
+
+/// N8, K22: at a remote too, the questions are those that are asked there now.
+#[test]
+fn an_approval_of_a_remote_is_listed_in_every_clone() {
+    let net = Net::new(&[("turn", ASKS), ("route", ROUTE)]);
+    let (one, two) = (net.machine("one"), net.machine("two"));
+    fn at<'a>(args: &[&'a str]) -> Vec<&'a str> {
+        [&["flow"], args, &["--remote", "origin"]].concat()
+    }
+    one.run(&at(&["new", "Review", "--mode", "interactive"])).expect(0);
+    let add = ["node", "add", "review", "--label", "ada", "--role", "r", "--provider", "custom"];
+    one.run(&at(&add)).expect(0);
+    one.run(&at(&["send", "review", "ada", "-m", "go"])).expect(0);
+    let run = one.start_tick(&[]);
+    let listed =
+        |machine: &Machine<'_>| machine.run(&at(&["approvals", "review", "--json"])).expect(0).stdout;
+    let line = eventually("it asks", || Some(listed(&one)).filter(|said| !said.is_empty()));
+    assert_eq!(listed(&two), line);
+    let asked: serde_json::Value = serde_json::from_str(line.trim_end()).unwrap();
+    two.run(&at(&["approve", asked["id"].as_str().unwrap()])).expect(0);
+    run.done().expect(0);
+    assert_eq!((listed(&one), listed(&two)), (String::new(), String::new()));
 }
 
 /// K49, N8: what stands under a question's name and is no commit is no question, and stops no command.
