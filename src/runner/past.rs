@@ -35,7 +35,7 @@ pub(crate) enum Work {
     Attempt(RefName, ObjectId),
     /// The run left no work.
     Nothing,
-    /// The run still holds its branch.
+    /// The run still holds its branch, or its runner on this machine has not ended it yet.
     Running,
 }
 
@@ -114,7 +114,7 @@ impl Reading<'_> {
             let work = match self.above.take() {
                 Some(above) if is_own(&above, event) => Work::Outcome(above.id()),
                 None if tip.id() == self.head || event.dialect.writer() == Writer::Command => Work::Running,
-                Some(_) | None => self.kept(run_id.as_deref(), &tip)?,
+                above => self.kept(run_id.as_deref(), &tip, above.as_ref(), trigger)?,
             };
             return self.past(run_id, trigger, work).map(Some);
         }
@@ -132,16 +132,39 @@ impl Reading<'_> {
         let stalled = event.text(STALLED_RUN).map(str::to_owned);
         let work = match (&stalled, above.filter(|above| is_landed(above, event))) {
             (_, Some(landed)) => Work::Outcome(landed.id()),
-            (Some(run), None) => self.kept(Some(run), &tip)?,
+            (Some(run), None) => self.kept(Some(run), &tip, Some(&tip), trigger)?,
             (None, None) => Work::Outcome(tip.id()),
         };
         let run_id = stalled.or_else(|| event.run_id().map(str::to_owned));
         self.past(run_id, trigger, work).map(Some)
     }
 
-    fn kept(&self, run_id: Option<&str>, at: &Tip) -> Result<Work, StoreError> {
-        let kept = run_id.map(|run| self.runner.attempt_obtained(run, at)).transpose()?.flatten();
-        Ok(kept.map_or(Work::Nothing, |(name, id)| Work::Attempt(name, id)))
+    /// Returns what became of the work of a run that wrote no outcome: the commit `ended_by` ended it.
+    fn kept(
+        &self,
+        run_id: Option<&str>,
+        at: &Tip,
+        ended_by: Option<&Tip>,
+        trigger: ObjectId,
+    ) -> Result<Work, StoreError> {
+        if let Some((name, id)) =
+            run_id.map(|run| self.runner.attempt_obtained(run, at)).transpose()?.flatten()
+        {
+            return Ok(Work::Attempt(name, id));
+        }
+        if run_id.is_some_and(|run| !self.runner.is_dead(run)) {
+            return Ok(Work::Running);
+        }
+        // What a command committed itself is on the branch, below what ended the run, which changes no file.
+        let writer = at.event.as_ref().map(|event| event.dialect.writer());
+        let tree = |id| self.runner.store.read_commit(id).map(|commit| commit.tree);
+        match ended_by.and_then(|ended| Some((ended, *ended.commit.parents.first()?))) {
+            Some((ended, below)) if writer == Some(Writer::Command) => {
+                let tells = tree(below)? == ended.commit.tree && tree(trigger)? != ended.commit.tree;
+                Ok(if tells { Work::Outcome(ended.id()) } else { Work::Nothing })
+            }
+            _ => Ok(Work::Nothing),
+        }
     }
 
     fn past(&self, run_id: Option<String>, trigger: ObjectId, work: Work) -> Result<Past, StoreError> {

@@ -1,7 +1,9 @@
 //! `diff`: which run is shown, and whose programs show it.
 
+use crate::support::life::Life;
 use crate::support::world::World;
 use crate::verbs::rig::Rig;
+use nix::sys::signal::Signal;
 use std::io::Read;
 
 /// K55
@@ -73,6 +75,46 @@ fn a_run_of_the_aynig_dialect_ends_where_its_command_wrote_so() {
     world.aynig(&dir, &["tick", "work"]).expect(0);
     let shown = world.aynig(&dir, &["diff", "work", "--", "--name-only"]).expect(0);
     assert_eq!(shown.out, "new.txt\n", "{}", shown.err);
+}
+
+/// K29, K55: what a command had committed is on the branch, however its run ended.
+#[test]
+fn what_a_run_of_the_aynig_dialect_committed_is_shown_where_it_was_canceled() {
+    let world = World::any();
+    let dir = world.init("repo");
+    let commits = "#!/bin/sh\necho new >new.txt\ngit add -A\ngit commit -qm 'more'\n";
+    let says_so = format!("{commits}git aynig set-working\nexit 1\n");
+    let files = [(".aynig/command/go", &*says_so), (".aynig/command/leave", &format!("{commits}exit 1\n"))];
+    world.commit_files(&dir, "main", &files, "commands");
+    world.aynig(&dir, &["trust", "--ref", "main"]).expect(0);
+    world.git(&dir, &["reset", "-q", "--hard"]);
+    for state in ["go", "leave"] {
+        world.aynig(&dir, &["set-state", state, "-b", state, "--dialect", "aynig"]).expect(0);
+        world.aynig(&dir, &["tick", state]).expect(1);
+        world.aynig(&dir, &["cancel", state]).expect(0);
+        let shown = world.aynig(&dir, &["diff", state, "--", "--name-only"]).expect(0);
+        assert_eq!(shown.out, "new.txt\n", "{state}: {}", shown.err);
+    }
+}
+
+/// K55: a run that is canceled has not ended before its runner has, and may leave work yet.
+#[test]
+fn a_run_that_is_being_ended_has_not_left_nothing() {
+    let life = Life::new(&[("build", "echo mine >>file; echo up >\"$T/up\"; read x <\"$T/go\"")]);
+    let _gate = life.gate("go");
+    life.event("work", "build", "");
+    let tick = life.start_tick(&["work"]);
+    life.hear("up");
+    tick.signal(Signal::SIGSTOP);
+    life.run(&["cancel", "work"]).expect(0);
+    for verb in ["diff", "shell"] {
+        let said = life.run(&[verb, "work"]).expect(3);
+        assert!(said.stderr.contains("has not ended"), "{said:?}");
+    }
+    tick.signal(Signal::SIGCONT);
+    tick.done();
+    let shown = life.run(&["diff", "work", "--", "--name-only"]).expect(0);
+    assert_eq!(shown.stdout, "file\n", "{shown:?}");
 }
 
 /// What a verb shows on a terminal of this kind.
