@@ -363,6 +363,12 @@ impl Repository {
         repo
     }
 
+    /// True for the id of a commit that this repository has.
+    pub(crate) fn is_commit(&self, id: ObjectId) -> bool {
+        let id = gix::ObjectId::from_bytes_or_panic(id.as_bytes());
+        self.gix().find_header(id).is_ok_and(|found| found.kind().is_commit())
+    }
+
     /// Returns which bits a new file or folder at this path gets: those that `core.sharedRepository` asks for
     /// below the Git directory, and the umask's in a working tree, as with Git. A bare repository may contain the
     /// working tree. The path is compared as it is spelled.

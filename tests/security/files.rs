@@ -77,6 +77,7 @@ fn s15_a_command_cannot_hold_its_runner_with_a_fifo_or_lead_it_with_a_link() {
         ),
         ("index", format!("{admin}; rm -f \"$admin/index\"; mkfifo \"$admin/index\"; echo x >new\n{DONE}")),
         ("head", format!("{admin}; rm \"$admin/HEAD\"; mkfifo \"$admin/HEAD\"; exit 3")),
+        ("nothing", format!("{admin}; echo x >new; printf '%040d' 1 >\"$admin/HEAD\"; exit 3")),
         (
             "zeros",
             format!("{admin}; : >\"$admin/HEAD\"; truncate -s 3G \"$admin/HEAD\"; echo x >new\n{DONE}"),

@@ -4,7 +4,7 @@
 //! say) makes every Git command of the user fail. What a command left in it (the state of an unfinished
 //! rebase or merge, its own configuration, refs) is removed before the next run. Implements K14.
 
-use super::Slot;
+use super::{Occupant, Slot};
 use crate::protocol::id::ObjectId;
 use crate::store::disk::{Shared, is_there};
 use crate::store::repository::Repository;
@@ -226,10 +226,8 @@ impl Slot {
             return Ok(());
         }
         self.clean_admin(repo, lease)?;
-        let head = read_plain(&self.admin.join("HEAD"), HEAD_MAX).unwrap_or_default();
-        if repo.reftable || ObjectId::from_hex(head.trim_ascii_end()).is_err() {
-            self.detach(repo, self.head(repo).unwrap_or(lease))?;
-        }
+        // Git refuses every push, and every `git gc`, while a HEAD names what is not there.
+        self.detach(repo, self.head(repo).unwrap_or(lease))?;
         self.drop_modules(repo)
     }
 
@@ -246,8 +244,14 @@ impl Slot {
             let message = format!("HEAD can't be read: {error}");
             StoreError::Git { verb: "rev-parse".into(), message }
         })?;
+        let lease = self.record.run.as_ref().and_then(Occupant::lease_id);
         match ObjectId::from_hex(raw.trim_ascii_end()) {
-            Ok(id) => Ok(id),
+            // Nothing may stand on a commit that is not there.
+            Ok(id) if lease == Some(id) || repo.is_commit(id) => Ok(id),
+            Ok(id) => {
+                let message = format!("HEAD names {id}, which is no commit here");
+                Err(StoreError::Git { verb: "rev-parse".into(), message })
+            }
             Err(_) => repo.git.head_of_slot(&repo.common_dir, &self.head_name()),
         }
     }

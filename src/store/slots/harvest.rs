@@ -71,7 +71,7 @@ impl Slot {
         let hash = repo.hash;
         let untouched = self.index_is_ours();
         let view = View::new(self, repo, lease);
-        if !untouched && has_unmerged(&view, hash)? {
+        if !untouched && has_unmerged(&view.index()?, hash)? {
             return Err(HarvestError::Unmerged);
         }
         let mut nested = Vec::new();
@@ -149,7 +149,8 @@ impl Slot {
         if no_way {
             return whole();
         }
-        let staged = self.stage(&view, repo, stage, &nested);
+        let sound = view.index().and_then(|index| has_unmerged(&index, repo.hash));
+        let staged = sound.and_then(|_| self.stage(&view, repo, stage, &nested));
         match staged.or_else(|_| self.stage_anew(&view, repo, &nested, head)) {
             Ok(tree) => Ok(Harvest { tree, head, nested }),
             Err(StoreError::TooLong { .. }) => whole(),
@@ -305,6 +306,11 @@ impl Slot {
         self.register(repo, head)?;
         self.detach(repo, head)?;
         make_readable(&self.dir);
+        // Every `git gc` and `git fsck` of the user's would fail for an index that can't be read.
+        let theirs = self.admin.join("index");
+        if has_unmerged(&theirs, repo.hash).is_err() {
+            let _ = std::fs::remove_file(&theirs);
+        }
         let (git_dir, copy) = (view.dir()?, view.index()?);
         for broken in ["index", "index.lock"] {
             let _ = std::fs::remove_file(git_dir.join(broken));
@@ -346,11 +352,21 @@ fn may_hide(index: &Path, hash: gix::hash::Kind) -> bool {
     is_plain(index) && scan::hides(index, hash)
 }
 
-fn has_unmerged(view: &View<'_>, hash: gix::hash::Kind) -> Result<bool, StoreError> {
-    let path = view.index()?;
-    if !is_plain(&path) {
+/// True where a command's index has unmerged paths.
+///
+/// # Errors
+/// An index that can't be read, or that holds what Git takes for no path: Git writes it into a tree unseen, and takes
+/// that tree for damaged afterwards.
+fn has_unmerged(path: &Path, hash: gix::hash::Kind) -> Result<bool, StoreError> {
+    if !is_plain(path) {
         return Ok(false);
     }
-    let index = scan::read_index(&path, hash)?;
+    let index = scan::read_index(path, hash)?;
+    let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && !name.eq_ignore_ascii_case(b".git");
+    let is_path = |entry: &gix::index::Entry| entry.path(&index).split(|byte| *byte == b'/').all(is_name);
+    if !index.entries().iter().all(is_path) {
+        let message = "it holds what is no path".to_owned();
+        return Err(StoreError::Gix { what: "read the index", message });
+    }
     Ok(index.entries().iter().any(|e| e.stage() != gix::index::entry::Stage::Unconflicted))
 }

@@ -592,6 +592,22 @@ fn an_index_that_is_no_file_ends_stalled() {
     }
 }
 
+/// K25, S26: an index that names a file beside the tree makes no outcome that Git takes for damaged.
+#[test]
+fn an_index_with_what_is_no_path_ends_stalled() {
+    let script = "b=$(git hash-object -w --stdin </dev/null); git update-index --add --cacheinfo 100644,$b,-a/esc\n\
+         LC_ALL=C sed -i 's#-a/esc#../esc#' \"$(git rev-parse --git-path index)\"; echo mine >rest";
+    for stage in ["index", "all"] {
+        let life = Life::new(&[("build", &format!("{script}{NEXT}"))]);
+        life.config("aynig.stage", stage);
+        life.event("work", "build", "");
+        let (done, report) = life.report(&["work"]);
+        assert_eq!((done.code, report["result"].as_str()), (Some(1), Some("stalled")), "{stage}: {report}");
+        assert_eq!(life.show(&life.attempts()[0], "rest"), "mine", "{stage}: {report}");
+        life.repo.assert_sound();
+    }
+}
+
 /// K25, K26: what lies deeper than Git reads is not lost with an outcome that has nothing of it.
 #[test]
 fn work_that_lies_deeper_than_any_path_is_not_lost() {
