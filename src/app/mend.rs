@@ -49,6 +49,7 @@ pub fn finish_checkouts(session: &Session) {
     for done in checkout::finish_all(&session.repo, &tip) {
         match done {
             Finished::Blocked(dir, by) => session.warn(Warning::CannotFollow(dir, by)),
+            Finished::Stands(dir) => session.warn(Warning::Stands(dir)),
             Finished::Arrived(dir, Some(words)) => session.warn(Warning::NotRemoved(dir, words)),
             Finished::Arrived(_, None) | Finished::Moot(_) => {}
         }

@@ -21,6 +21,9 @@ pub enum Warning {
     CannotFollow(PathBuf, Obstacle),
     /// A working tree that follows its branch now, but for a file that could not be removed there: Git's warning.
     NotRemoved(PathBuf, String),
+    /// A working tree that may hold files of an outcome that did not land: a checkout was cut short there, and can't be
+    /// put back any more.
+    Stands(PathBuf),
     /// A branch that could not be noted for the runner of the run that this process is inside of, and why.
     CannotNote(RefName, String),
     /// The verb is about the branch that is checked out, but HEAD is detached.

@@ -23,6 +23,7 @@ impl Listener for Teller {
             | Warning::NoCurrentBranch => true,
             Warning::CannotFollow(..)
             | Warning::NotRemoved(..)
+            | Warning::Stands(_)
             | Warning::CannotNote(..)
             | Warning::HooksOff
             | Warning::Failed(_) => false,
@@ -56,6 +57,13 @@ fn text(warning: &Warning) -> String {
         Warning::NotRemoved(dir, words) => {
             let dir = escape(dir.as_os_str().as_encoded_bytes());
             format!("warning: in '{dir}', which follows its branch: {}\n", escape(words.as_bytes()))
+        }
+        Warning::Stands(dir) => {
+            let (shown, place) = (escape(dir.as_os_str().as_encoded_bytes()), hints::place(dir));
+            format!(
+                "warning: a checkout was cut short in '{shown}': files of an outcome that did not land may be among your \
+                 changes\nhint: git -C {place} status\n"
+            )
         }
         Warning::CannotNote(branch, why) => {
             format!("warning: cannot note '{}' for the runner: {why}\n", escape(branch.short()))

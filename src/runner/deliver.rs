@@ -82,7 +82,7 @@ impl Runner<'_> {
             Ok(Moved::Lost(left)) => {
                 let blocked = left.into_iter().find_map(|done| match done {
                     Finished::Blocked(dir, by) => Some(Note::CheckoutBlocked(dir, by)),
-                    Finished::Arrived(..) | Finished::Moot(_) => None,
+                    Finished::Arrived(..) | Finished::Moot(_) | Finished::Stands(_) => None,
                 });
                 report.notes.extend(blocked);
                 Ok(None)

@@ -37,7 +37,7 @@ pub(super) fn blocked_notes(finished: Vec<Finished>) -> Vec<Note> {
         .filter_map(|done| match done {
             Finished::Blocked(dir, by) => Some(Note::CheckoutBlocked(dir, by)),
             Finished::Arrived(dir, kept) => kept.map(|words| Note::NotRemoved(dir, words)),
-            Finished::Moot(_) => None,
+            Finished::Moot(_) | Finished::Stands(_) => None,
         })
         .collect()
 }

@@ -41,7 +41,7 @@ pub(super) fn moved_notes(branch: &RefName, moved: Moved) -> Result<Option<Vec<N
         Moved::Won(finished) => Ok(Some(blocked_notes(finished))),
         Moved::Lost(left) => match left.into_iter().find(|done| done.obstacle().is_some()) {
             Some(Finished::Blocked(_, by)) => blocked(by),
-            Some(Finished::Arrived(..) | Finished::Moot(_)) | None => Ok(None),
+            Some(Finished::Arrived(..) | Finished::Moot(_) | Finished::Stands(_)) | None => Ok(None),
         },
         Moved::Blocked(by) => blocked(by),
     }

@@ -196,6 +196,8 @@ pub(crate) enum Finished {
     Moot(PathBuf),
     /// Something is in the way there.
     Blocked(PathBuf, Obstacle),
+    /// Files of the outcome may stand there that can't be told from the user's changes any more, and so stay.
+    Stands(PathBuf),
 }
 
 impl Finished {
@@ -203,7 +205,7 @@ impl Finished {
     pub(crate) fn obstacle(&self) -> Option<(&Path, &Obstacle)> {
         match self {
             Finished::Blocked(dir, by) => Some((dir, by)),
-            Finished::Arrived(..) | Finished::Moot(_) => None,
+            Finished::Arrived(..) | Finished::Moot(_) | Finished::Stands(_) => None,
         }
     }
 }
@@ -421,13 +423,17 @@ impl Left {
     ) -> Result<Finished, StoreError> {
         let (dir, git_dir) = (self.dir(), folder(&self.note.git_dir));
         let (branch, stage) = (Some(self.branch()), self.held.stage());
-        let here = |w: &Worktree| w.git_dir == git_dir && w.branch == branch;
         let tree = |id: ObjectId| repo.git.rev_parse(&repo.git_dir, &format!("{id}^{{tree}}"));
-        // Nothing is known of an outcome whose object is gone.
-        let Ok(wanted) = tree(new) else { return Ok(Finished::Moot(dir)) };
         // A working tree may have been moved since.
-        let Some(at) = worktrees::list(repo)?.into_iter().find(here) else { return Ok(Finished::Moot(dir)) };
+        let here = worktrees::list(repo)?.into_iter().find(|w| w.git_dir == git_dir);
+        let Some(at) = here else { return Ok(Finished::Moot(dir)) };
         let dir = at.dir.clone();
+        // Nothing can be told of an outcome whose object is gone, or where another branch was checked out over it.
+        let wanted = match tree(new) {
+            Ok(wanted) if at.branch == branch => wanted,
+            Ok(_) | Err(_) if stage == Stage::Waits => return Ok(Finished::Moot(dir)),
+            Ok(_) | Err(_) => return Ok(Finished::Stands(dir)),
+        };
         let moved = match tip {
             Some(tip) => tree(tip)? == wanted,
             None => false,
