@@ -94,7 +94,7 @@ pub fn give(session: &Session, source: &CommandsFrom) -> Result<(), AppError> {
     }
     let output = session.repo.git.set_global(&key(session), Some(&value))?;
     if !output.status.success() {
-        return Err(TrustError::NotWritten { message: output.message, value, place }.into());
+        return Err(TrustError::NotWritten { message: output.refusal("config"), value, place }.into());
     }
     Ok(())
 }
@@ -112,7 +112,7 @@ pub fn revoke(session: &Session) -> Result<(), AppError> {
         let output = session.repo.git.set_global(&key, None)?;
         // Status 5: there was nothing to remove.
         if !matches!(output.status.code(), Some(0 | 5)) {
-            return Err(TrustError::NotRevoked(output.message).into());
+            return Err(TrustError::NotRevoked(output.refusal("config")).into());
         }
     }
     match session.reopened()?.config.commands_from()? {

@@ -3,10 +3,12 @@
 //! Every call names its Git directory and index; none depends on the folder that the process stands in.
 //! Answers are exit statuses and machine formats, never wording.
 
+use super::children::MayLock;
 use super::command::{Git, GitCommand, GitOutput};
 use super::confined::of_signatures;
 use crate::protocol::id::ObjectId;
 use crate::protocol::text::escape;
+use crate::store::refs::locks::age_of;
 use crate::store::{NewCommit, RefName, StoreError, commit};
 use crate::supervisor::interrupt::ForceStop;
 use std::collections::HashSet;
@@ -118,12 +120,27 @@ impl RepoGit {
         command.verb("config").args(["--list", "--show-scope", "--show-origin", "-z"]).ok()
     }
 
-    /// Writes one key of the account's own configuration; `None` removes it.
+    /// Writes one key of the account's own configuration; `None` removes it. A lock that is in the way is an error, also
+    /// one that the child left because it was killed.
     pub(crate) fn set_global(&self, key: &str, value: Option<&str>) -> Result<GitOutput, StoreError> {
-        let command = self.git.plain(None).verb("config").args(["--global"]);
-        match value {
+        let locks = self.git.locks_of_account();
+        let mut command = self.git.plain(None);
+        // The note's folder is ours: an uninstallation, which removes keys last, makes it no more.
+        if value.is_some() || self.common_dir.join("aynig").is_dir() {
+            command = command.may_lock(MayLock::files(&self.common_dir, locks.clone()));
+        }
+        let command = command.verb("config").args(["--global"]);
+        let output = match value {
             Some(value) => command.args([key, value]).output(),
             None => command.args(["--unset-all", key]).output(),
+        }?;
+        // Status 5: there was nothing to remove.
+        let failed = !matches!(output.status.code(), Some(0 | 5));
+        match locks.into_iter().find(|lock| failed && lock.symlink_metadata().is_ok()) {
+            Some(path) => {
+                Err(StoreError::LockHeld { name: RefName::new("config"), age: age_of(&path), path })
+            }
+            None => Ok(output),
         }
     }
 

@@ -48,6 +48,11 @@ impl MayLock {
         Self { common_dir: common_dir.to_owned(), places }
     }
 
+    /// Returns these lock files alone; they may be outside of the repository.
+    pub(crate) fn files(common_dir: &Path, places: Vec<PathBuf>) -> Self {
+        Self { common_dir: common_dir.to_owned(), places }
+    }
+
     /// Returns the locks of these refs, and the other ones that moving them may take.
     pub(crate) fn these_refs<'a>(common_dir: &Path, names: impl Iterator<Item = &'a [u8]>) -> Self {
         let lock = |name| {

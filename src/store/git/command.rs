@@ -161,6 +161,27 @@ impl Git {
         self.env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str())
     }
 
+    /// Returns the lock files of the account's configuration: Git writes the file that there is, through links.
+    pub(crate) fn locks_of_account(&self) -> Vec<PathBuf> {
+        let value = |name: &str| self.env.iter().find(|(key, _)| key == name).map(|(_, v)| PathBuf::from(v));
+        let home = value("HOME");
+        let xdg = value("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+        let files = match value("GIT_CONFIG_GLOBAL") {
+            Some(file) => vec![file],
+            None => home
+                .map(|home| home.join(".gitconfig"))
+                .into_iter()
+                .chain(xdg.map(|xdg| xdg.join("git/config")))
+                .collect(),
+        };
+        let lock = |file: PathBuf| {
+            let mut lock = file.canonicalize().unwrap_or(file).into_os_string();
+            lock.push(".lock");
+            PathBuf::from(lock)
+        };
+        files.into_iter().map(lock).collect()
+    }
+
     /// Returns a child that works on this Git directory.
     pub(crate) fn command(&self, git_dir: &Path) -> GitCommand {
         let mut inner = Command::new(&self.program);
