@@ -195,6 +195,13 @@ pub fn place(dir: &Path) -> String {
     quoted.map_or_else(|| ".".to_owned(), |quoted| quoted.into_owned())
 }
 
+/// Returns the command that comes before one with paths from the top of a working tree, where the user stands elsewhere.
+pub fn to_top(work_dir: Option<&Path>) -> Option<String> {
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).ok()?;
+    let top = work_dir?.canonicalize().ok().filter(|top| *top != here)?;
+    Some(format!("cd {}", place(&top)))
+}
+
 /// Returns the option that names a remote, with a blank before it; empty where there is no remote.
 pub fn remote_option(remote: Option<&str>) -> String {
     remote.map(|name| format!(" --remote {}", shell_word(name.as_bytes()))).unwrap_or_default()

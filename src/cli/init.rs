@@ -3,7 +3,7 @@
 use super::args::Init;
 use super::fail::Failure;
 use super::session::Global;
-use super::{output, trust};
+use super::{hints, output, trust};
 use crate::app::AppError;
 use crate::app::trust::default_source;
 use crate::supervisor::beneath::{BeneathError, Root};
@@ -55,6 +55,9 @@ pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
     }
     if !global.quiet {
         output::line("Next:");
+        if let Some(first) = hints::to_top(session.repo.work_dir.as_deref()) {
+            output::line(&format!("  {first}"));
+        }
         output::line("  git add .aynig && git commit -m 'aynig: first command'");
         if !args.trust && trusted == crate::runner::settings::CommandsFrom::Nowhere {
             output::line("  git aynig trust");

@@ -6,8 +6,8 @@
 
 use super::args::Install;
 use super::fail::Failure;
-use super::output;
 use super::session::{Global, Session};
+use super::{hints, output};
 use crate::protocol::name::StateName;
 use crate::protocol::text::{escape, escape_block, shell_word};
 use crate::runner::settings::CommandsFrom;
@@ -103,6 +103,9 @@ fn to_commit(session: &Session, origin: &Origin, pack: &Pack, commit: &str) -> R
     let subject = format!("aynig: install {} ({commit})", origin.shown());
     let subject = shlex::try_quote(&subject).map_or("'aynig: install a pack'".into(), |q| q.into_owned());
     let lacks = |name: &str| session.repo.work_dir.as_ref().is_some_and(|dir| !dir.join(name).exists());
+    if let Some(first) = hints::to_top(session.repo.work_dir.as_deref()) {
+        output::line(&format!("  {first}"));
+    }
     let mut add = "git add .aynig".to_owned();
     if let Some(roles) = pack.roles().filter(|_| lacks(ROLES)) {
         output::line(&format!("  cp {} .", shell_word(&[b".aynig/", roles].concat())));

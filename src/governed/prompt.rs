@@ -55,7 +55,8 @@ pub(super) fn prompt(
         }
     });
     text.push_str(
-        "Never change the run's own files: what is below `.agentxchain/` (but for `reviews/`, `reports/`, `proposed/` \
+        "In `files_changed` stand files, each by its path from the top of the project (`src/a.txt`, not `./src/a.txt`).\n\n\
+         Never change the run's own files: what is below `.agentxchain/` (but for `reviews/`, `reports/`, `proposed/` \
          and your result), and `TALK.md`.\n\n",
     );
     gate(&mut text, state, config, phase);
@@ -85,7 +86,7 @@ pub(super) fn prompt(
 const FIELDS: &str = "\
 - `decisions[]`: `id` (`DEC-001`), `category` (implementation, architecture, scope, process, quality, release), `statement`, `rationale`.
 - `objections[]`: `id` (`OBJ-001`), `severity` (low, medium, high, blocking), `statement`.
-- `verification.status`: `pass`, `fail` or `skipped`; put what you ran into `machine_evidence` (`command`, `exit_code`).
+- `verification.status`: `pass`, `fail` or `skipped`; put what you ran into `machine_evidence` (`command`, `exit_code`; beside `pass` each is 0).
 ";
 
 /// Adds the statuses that the result may have.

@@ -121,6 +121,9 @@ impl fmt::Display for Stall {
     }
 }
 
+/// Most characters of what went wrong with a slot that a commit's subject repeats.
+const WORDS_MAX: usize = 48;
+
 impl Stall {
     /// Returns the stall in a few words, for a commit's subject; the commit's body has the rest.
     pub fn short(&self) -> String {
@@ -129,9 +132,12 @@ impl Stall {
             Stall::BadLine(_) => "its SET_STATE line is no declaration".to_owned(),
             Stall::Declined(_) => "the remote declined the outcome".to_owned(),
             Stall::Unrenderable(_) => "the outcome cannot be written".to_owned(),
-            Stall::Exit(_) | Stall::ForeignHead | Stall::Unmerged | Stall::Slot(_) | Stall::Checkout(_) => {
-                self.to_string()
-            }
+            // What Git or the system said, and of which path, is the body's.
+            Stall::Slot(why) => match why.split([':', '\n']).next() {
+                Some(what) if !what.contains('/') && what.len() <= WORDS_MAX => format!("worktree: {what}"),
+                Some(_) | None => "worktree: its files could not be read or written".to_owned(),
+            },
+            Stall::Exit(_) | Stall::ForeignHead | Stall::Unmerged | Stall::Checkout(_) => self.to_string(),
         }
     }
 }
@@ -320,6 +326,18 @@ mod tests {
             (Stall::Unrenderable("no".into()), "the outcome cannot be written: no"),
         ] {
             assert_eq!(stall.to_string(), said);
+        }
+    }
+
+    /// K23: a subject is a few words, whatever Git said and of which path.
+    #[test]
+    fn what_went_wrong_with_a_slot_is_short_in_a_subject() {
+        for (why, said) in [
+            ("disk full\nhint: x", "worktree: disk full"),
+            ("git add failed: error: external filter 'x' failed", "worktree: git add failed"),
+            ("cannot read '/a/b-0123': gone", "worktree: its files could not be read or written"),
+        ] {
+            assert_eq!(Stall::Slot(why.into()).short(), said);
         }
     }
 

@@ -9,6 +9,7 @@ use crate::protocol::id::ObjectId;
 use crate::store::repository::Repository;
 use crate::store::{RefName, name_for};
 use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// When this runner first saw a head.
@@ -57,11 +58,18 @@ pub(crate) fn runner_id(repo: &Repository) -> Result<String, RunnerError> {
     std::fs::write(&aside, format!("{id}\n")).map_err(io("write", &aside))?;
     // Of two processes at once, one succeeds with its link, and both use the id of that one.
     repo.share(&aside);
-    let linked = std::fs::hard_link(&aside, &path);
+    let placed = match std::fs::hard_link(&aside, &path) {
+        // Where the file system has no such links, the later of two ids stays.
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => std::fs::rename(&aside, &path),
+        linked => linked,
+    };
     let _ = std::fs::remove_file(&aside);
-    match linked {
+    match placed {
         Ok(()) => Ok(id),
-        Err(_) => std::fs::read_to_string(&path).map(|s| s.trim_end().to_owned()).map_err(io("read", &path)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            std::fs::read_to_string(&path).map(|s| s.trim_end().to_owned()).map_err(io("read", &path))
+        }
+        Err(error) => Err(io("create", &path)(error)),
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::args_flow::Init;
 use super::super::fail::Failure;
 use super::super::init::{not_written, write_new};
 use super::super::session::Global;
-use super::super::{output, trust};
+use super::super::{hints, output, trust};
 use crate::app::AppError;
 use crate::app::trust::default_source;
 use crate::protocol::flow::{ROUTE, TURN};
@@ -37,6 +37,9 @@ pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
         let what = if made.contains(&true) { "Wrote" } else { "Nothing to do:" };
         output::line(&format!("{what} .aynig/command/turn and .aynig/command/route"));
         output::line("Next:");
+        if let Some(first) = hints::to_top(session.repo.work_dir.as_deref()) {
+            output::line(&format!("  {first}"));
+        }
         output::line("  git add .aynig && git commit -m 'aynig: flows'");
         if !args.trust && trusted == crate::runner::settings::CommandsFrom::Nowhere {
             output::line("  git aynig trust");

@@ -102,6 +102,7 @@ With --events it is what the command appended to the file that AYNIG_EVENTS name
 pub const LOGS_MORE: &str = "\
 Exit status:
   0    shown, or its reader is gone
+  75   the remote cannot be reached
   128  no such branch or commit, or no log of it is here
   130  ended by an interrupt while following; 143 by SIGTERM
 

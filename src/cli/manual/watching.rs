@@ -99,6 +99,7 @@ input_tokens, output_tokens, cost_usd (null where none was said); the total last
 
 Exit status:
   0    added up
+  75   the remote cannot be reached
   129  wrong usage
   128  something cannot be read
 
