@@ -11,8 +11,6 @@ use super::begin::begun;
 use super::driver::{Driver, Sent, Worked};
 use super::next::{Next, is_dispatchable};
 use super::{Act, Done, hooks};
-use crate::app::AppError;
-use crate::app::session::Session;
 use crate::governed::{
     AcceptOptions, BundleOptions, GovernedError, HookPhase, Rejection, RunStatus, Turn, accept_turn,
     assign_turn, get_active_turns, load_state, out_of_time, reject_turn, set_aside_result,
@@ -20,11 +18,7 @@ use crate::governed::{
 };
 use crate::protocol::declaration::Rest;
 use crate::run_loop::fault;
-use crate::runner::Silent;
-use crate::runner::change::Inside;
 use crate::runner::named::left_out_ref;
-use crate::runner::settings::Settings;
-use crate::supervisor::interrupt::Interrupt;
 
 /// A turn that is to be taken.
 pub(crate) struct Turning<'a> {
@@ -32,28 +26,8 @@ pub(crate) struct Turning<'a> {
     pub driver: Driver<'a>,
     /// The role whose turn it is.
     pub role: &'a str,
-    /// The kernel's run whose command this process is.
-    pub held: Option<&'a Held>,
-}
-
-/// The kernel's run whose command takes a turn.
-pub(crate) struct Held {
-    pub session: Session,
-    pub settings: Settings,
-    pub inside: Inside,
-}
-
-impl Held {
-    /// Takes back what a worker wrote on the branch to end the run without a judgment of its turn; returns what it did
-    /// wrong. A commit of it that is no event is in the branch's history, and in none of its files.
-    fn take_back(&self) -> Result<Option<String>, AppError> {
-        let interrupt = Interrupt::never()?;
-        let runner = self.session.runner(&self.settings, &interrupt, &Silent)?;
-        let taken = runner.take_back_outcome(&self.inside)?;
-        Ok(taken.map(|commit| {
-            format!("the worker set the state of its own branch ({commit}): that is taken back")
-        }))
-    }
+    /// The id of the kernel's run whose command this process is.
+    pub run_id: Option<&'a str>,
 }
 
 impl Turning<'_> {
@@ -88,8 +62,6 @@ impl Turning<'_> {
             }
             Sent::Worked(worked) => worked,
         };
-        let wrong = self.held.map(Held::take_back).transpose()?.flatten();
-        let worked = wrong.map_or(worked, |wrong| Worked::Wrong("artifact", vec![wrong]));
         let mut done = Done::settled(self.judge(&turn, worked))?;
         if load_state(root, config)?.turn(turn.id()).is_none() {
             done.rest = Rest::All;
@@ -118,7 +90,7 @@ impl Turning<'_> {
 
     /// Adds where the worker's changes are kept, since the branch has none of them.
     fn name_attempt(&self, done: &mut Done) {
-        let Some(name) = self.held.and_then(|held| left_out_ref(&held.inside.run_id)) else { return };
+        let Some(name) = self.run_id.and_then(left_out_ref) else { return };
         let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
         if !done.body.is_empty() {
             done.body.push_str("\n\n");

@@ -12,7 +12,7 @@ use crate::app::govern::KILL_GRACE;
 use crate::app::govern::driver::Driver;
 use crate::app::govern::next::TURN;
 use crate::app::govern::place;
-use crate::app::govern::turn::{Held, Turning};
+use crate::app::govern::turn::Turning;
 use crate::governed::{Config, Root};
 use crate::runner::Silent;
 use crate::supervisor::interrupt::Interrupt;
@@ -20,13 +20,13 @@ use std::time::Duration;
 
 /// Runs `git aynig govern turn`.
 pub(crate) fn run(global: &Global, args: &Args) -> Result<i32, Failure> {
-    let Scene { root, config, held, grace } = scene(global, args)?;
+    let Scene { root, config, run_id, grace } = scene(global, args)?;
     let role = match &args.role {
         Some(role) => role.clone(),
         None => answered_role()?,
     };
     let driver = Driver { root: &root, config: &config, worker: &args.worker, grace, audience: &Aloud };
-    let done = Turning { driver, role: &role, held: held.as_ref() }.take()?;
+    let done = Turning { driver, role: &role, run_id: run_id.as_deref() }.take()?;
     doubts(global, &done.warnings);
     let declared = done.declare(&root, &done.next(&config))?.to_json();
     declare::aloud(&declared)?;
@@ -37,7 +37,7 @@ pub(crate) fn run(global: &Global, args: &Args) -> Result<i32, Failure> {
 struct Scene {
     root: Root,
     config: Config,
-    held: Option<Held>,
+    run_id: Option<String>,
     grace: Duration,
 }
 
@@ -45,7 +45,7 @@ fn scene(global: &Global, args: &Args) -> Result<Scene, Failure> {
     if let Some(folder) = &args.root {
         let context = place::folder(folder)?;
         let (root, config) = (context.root, context.config);
-        return Ok(Scene { root, config, held: None, grace: KILL_GRACE });
+        return Ok(Scene { root, config, run_id: None, grace: KILL_GRACE });
     }
     let session = global.open()?;
     let inside = session.inside().ok_or_else(|| {
@@ -61,8 +61,8 @@ fn scene(global: &Global, args: &Args) -> Result<Scene, Failure> {
     let here = std::env::current_dir()
         .map_err(|e| Failure::fatal(format!("cannot read the current directory: {e}")))?;
     let context = place::project_inside(&session, &runner, &inside.branch, &here)?;
-    let (root, config, grace) = (context.root, context.config, settings.kill_grace);
-    Ok(Scene { root, config, held: Some(Held { session, settings, inside }), grace })
+    let (root, config) = (context.root, context.config);
+    Ok(Scene { root, config, run_id: Some(inside.run_id), grace: settings.kill_grace })
 }
 
 /// Returns the role whose turn the run's state `turn/<role>` asks for.

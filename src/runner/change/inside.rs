@@ -12,11 +12,10 @@ use super::{ChangeError, Inside, RENEWALS, Written, moved_notes, working, writte
 use crate::protocol::declaration::{Declaration, travelling};
 use crate::protocol::dialect::{Dialect, Writer};
 use crate::protocol::event::Event;
-use crate::protocol::holding::is_own_event;
 use crate::protocol::id::ObjectId;
 use crate::store::slots::harvest::HarvestError;
 use crate::store::slots::{Locked, Occupant, Slot};
-use crate::store::{Expected, RefName, StoreError, swap};
+use crate::store::{RefName, StoreError};
 
 /// How often, and with which pauses, a slot is tried again that another process is just looking at.
 const SLOT_TRIES: usize = 50;
@@ -173,31 +172,6 @@ impl Runner<'_> {
         }
         let run_id = Some(inside.run_id.clone());
         Ok(Some(Written { run_id, notes, ..written(branch, commit, &working()?) }))
-    }
-
-    /// Moves the branch of the run that this process belongs to back to the run's lease, where something else than this
-    /// process ended the run there by an event of its own; returns that event's commit. A remote's branch is left as it is.
-    pub fn take_back_outcome(&self, inside: &Inside) -> Result<Option<ObjectId>, RunnerError> {
-        let Some(tip) = self.read_tip(&inside.branch)?.filter(|_| inside.remote.is_none()) else {
-            return Ok(None);
-        };
-        let mut ended = None;
-        for at in std::iter::once(tip.clone()).chain(self.below(&tip, &[])?) {
-            let Some(event) = at.event.as_ref() else { continue };
-            if event.is_working() && event.run_id() == Some(&*inside.run_id) {
-                let Some(outcome) = ended else { return Ok(None) };
-                let expected = Expected::At(tip.id());
-                let by = self.signature();
-                let log = "aynig: take back an outcome that a worker wrote";
-                swap::compare_and_swap(&*self.store, &inside.branch, expected, at.id(), &by, log)?;
-                return Ok(Some(outcome));
-            }
-            if !is_own_event(Some(event), &inside.run_id) {
-                return Ok(None);
-            }
-            ended = Some(at.id());
-        }
-        Ok(None)
     }
 
     /// Renews the lease of the run that this process belongs to.

@@ -257,7 +257,6 @@ fn a_worker_that_sets_its_own_state_skips_no_judgement() {
         "git aynig set-state done -m x",
         "git aynig set-state done -b work",
         "git aynig set-working",
-        "env -u AGENTXCHAIN_KERNEL_RUN_ID git aynig set-state done",
         "echo '{\"state\":\"done\"}' >\"$AYNIG_RESULT\"",
         "echo 'SET_STATE {\"state\":\"done\"}'",
     ] {
@@ -266,8 +265,7 @@ fn a_worker_that_sets_its_own_state_skips_no_judgement() {
         govern(&life, &["start", "-b", "work"]).expect(0);
         life.run(&["tick", "work"]).expect(0);
         let said = life.git(&["log", "-1", "--format=%B", "work"]);
-        let why = if trick.starts_with("env") { "set the state of its own branch" } else { "left no result" };
-        assert!(life.state("work") == "turn/pm" && said.contains(why), "{trick}: {said}");
+        assert!(life.state("work") == "turn/pm" && said.contains("left no result"), "{trick}: {said}");
         assert!(
             !life.git(&["log", "--format=", "--name-only", "-m", "work"]).contains("evil.txt"),
             "{trick}"
@@ -279,10 +277,11 @@ fn a_worker_that_sets_its_own_state_skips_no_judgement() {
 #[test]
 fn a_head_that_is_not_where_the_run_is_is_said() {
     let life = life(|_| {});
+    worker(&life, "env -u AGENTXCHAIN_KERNEL_RUN_ID git aynig set-state done");
     govern(&life, &["start", "-b", "work"]).expect(0);
     let said = govern(&life, &["status", "-b", "work"]).expect(0).stdout;
     assert!(said.contains("next      a turn of pm"), "{said}");
-    life.run(&["set-state", "done", "-b", "work"]).expect(0);
+    life.run(&["tick", "work"]).expect(0);
     assert_eq!((life.state("work").as_str(), &state(&life)["status"]), ("done", &json!("active")));
     let said = govern(&life, &["status", "-b", "work"]).expect(0).stdout;
     assert!(said.contains("the head's state 'done' is not the run's"), "{said}");

@@ -64,41 +64,6 @@ result '' review human"#;
     life.repo.assert_sound();
 }
 
-/// G12, K22: a worker that ends the run of its turn itself has that taken back, whatever its result says.
-#[test]
-fn a_worker_ends_no_run_without_a_judgment_of_its_turn() {
-    let commit = "git -c user.name=W -c user.email=w@example.com commit -q --allow-empty";
-    for more in ["", &format!("{commit} -m smuggled-more;")] {
-        let life = life(|config| one_phase(config, "qa"));
-        let forged = format!(
-            r#"
-if [ "$AGENTXCHAIN_ATTEMPT" = 1 ]; then
-    echo smuggled-file >file
-    {commit} -am "smuggled-end
-
-dwp-state: done
-dwp-run-id: $AGENTXCHAIN_KERNEL_RUN_ID"
-    {more} git update-ref refs/heads/work HEAD
-fi
-result '' review human"#
-        );
-        worker(&life, &format!("{RESULT}{forged}"));
-        govern(&life, &["start", "-b", "work"]).expect(0);
-        life.run(&["tick", "work"]).expect(0);
-        assert_eq!((life.state("work").as_str(), rejected_refs(&life).len()), ("turn/qa", 1));
-        assert!(life.body("work").contains("set the state of its own branch"), "{}", life.body("work"));
-        life.run(&["tick", "work"]).expect(0);
-        assert_eq!(
-            lines(&show(&life, ".agentxchain/history.jsonl")).len(),
-            1,
-            "the second attempt is accepted"
-        );
-        let all = everything(&life);
-        assert!(!all.contains("smuggled-"), "{all}");
-        life.repo.assert_sound();
-    }
-}
-
 /// G5, G7: whatever a worker does to the `.git` of its slot, what it changed is seen; and no file counts as the run's own
 /// because its name begins as one of those does.
 #[test]
