@@ -24,7 +24,7 @@ pub fn all(session: &Session) {
 /// blocks only what it locks.
 fn dead_locks(session: &Session) {
     let _ = locks::sweep_stale_locks(&session.repo.common_dir);
-    children::sweep(&session.repo.common_dir);
+    children::sweep(&session.repo.common_dir, &|| session.repo.git.git().locks_of_account());
 }
 
 fn is_trusted(session: &Session) -> bool {

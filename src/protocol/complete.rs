@@ -121,7 +121,7 @@ impl fmt::Display for Stall {
     }
 }
 
-/// Most characters of what went wrong with a slot that a commit's subject repeats.
+/// Most bytes of what went wrong with a slot that a commit's subject repeats.
 const WORDS_MAX: usize = 48;
 
 impl Stall {

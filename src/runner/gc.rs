@@ -453,7 +453,7 @@ impl<'a> Collector<'a> {
         let stale = match self.dry {
             false => {
                 let mut gone = locks::sweep_stale_locks(common)?;
-                gone.extend(children::sweep(common).removed);
+                gone.extend(children::sweep(common, &Vec::new).removed);
                 gone
             }
             true => locks::list_locks(common)?.into_iter().filter(|l| l.stale).map(|l| l.path).collect(),

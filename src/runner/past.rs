@@ -158,13 +158,14 @@ impl Reading<'_> {
         // What a command committed itself is on the branch, below what ended the run, which changes no file.
         let writer = at.event.as_ref().map(|event| event.dialect.writer());
         let tree = |id| self.runner.store.read_commit(id).map(|commit| commit.tree);
-        match ended_by.and_then(|ended| Some((ended, *ended.commit.parents.first()?))) {
-            Some((ended, below)) if writer == Some(Writer::Command) => {
-                let tells = tree(below)? == ended.commit.tree && tree(trigger)? != ended.commit.tree;
-                Ok(if tells { Work::Outcome(ended.id()) } else { Work::Nothing })
-            }
-            _ => Ok(Work::Nothing),
-        }
+        let ended = ended_by.filter(|_| writer == Some(Writer::Command));
+        let below = ended.and_then(|ended| Some((ended, *ended.commit.parents.first()?)));
+        let Some((ended, below)) = below.filter(|_| self.runner.repo.is_commit(trigger)) else {
+            return Ok(Work::Nothing);
+        };
+        let is_here = !self.runner.store.history_ends_at(ended.id())?;
+        let tells = is_here && tree(below)? == ended.commit.tree && tree(trigger)? != ended.commit.tree;
+        Ok(if tells { Work::Outcome(ended.id()) } else { Work::Nothing })
     }
 
     fn past(&self, run_id: Option<String>, trigger: ObjectId, work: Work) -> Result<Past, StoreError> {

@@ -134,11 +134,11 @@ impl Runner<'_> {
             let event = tip.event.as_ref().filter(|event| landing::is_of_a_landing(event));
             event.and_then(Event::state_name).is_some_and(|state| state.as_str() == LANDED)
         };
-        let below = self.below(tip, &[request])?;
-        let since = || std::iter::once(tip).chain(&below);
         // An older landing is none of this request's, which may be the head itself, or on the branch no more.
-        let stands = since().last().is_some_and(|last| last.commit.parents.first() == Some(&request));
-        Ok(stands && since().any(is_landed))
+        if tip.id() == request || !self.descends(request, tip.id())? {
+            return Ok(false);
+        }
+        Ok(is_landed(tip) || self.below(tip, &[request])?.iter().any(is_landed))
     }
 
     /// Returns the branch whose check has to end before this branch's begins; `None` if there is none.

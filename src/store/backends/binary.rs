@@ -401,7 +401,7 @@ impl Store for GitStore {
             if started.elapsed() > self.retry_for {
                 // The lock may be one that a `git` child of this tool left when it was killed,
                 // after this process began.
-                let swept = children::sweep(&self.common_dir);
+                let swept = children::sweep(&self.common_dir, &Vec::new);
                 if !swept.removed.is_empty() || !swept.young.is_empty() && begun.elapsed() < LONGEST {
                     (started, pause) = (Instant::now(), FIRST_PAUSE);
                     continue;

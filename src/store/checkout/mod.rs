@@ -429,11 +429,13 @@ impl Left {
         let Some(at) = here else { return Ok(Finished::Moot(dir)) };
         let dir = at.dir.clone();
         // Nothing can be told of an outcome whose object is gone, or where another branch was checked out over it.
-        let wanted = match tree(new) {
-            Ok(wanted) if at.branch == branch => wanted,
-            Ok(_) | Err(_) if stage == Stage::Waits => return Ok(Finished::Moot(dir)),
-            Ok(_) | Err(_) => return Ok(Finished::Stands(dir)),
-        };
+        let is_known = repo.is_commit(new);
+        if !is_known || at.branch != branch {
+            let landed = is_known && tip.map_or(Ok(false), |tip| repo.git.is_ancestor(new, tip))?;
+            let is_nothing = landed || stage == Stage::Waits;
+            return Ok(if is_nothing { Finished::Moot(dir) } else { Finished::Stands(dir) });
+        }
+        let wanted = tree(new)?;
         let moved = match tip {
             Some(tip) => tree(tip)? == wanted,
             None => false,

@@ -19,7 +19,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// A younger lock may belong to a process at work.
@@ -142,6 +142,13 @@ pub(crate) fn noted(
     ended
 }
 
+/// True for a path that a child of this program may have locked. What a repository brings along may name any other one.
+fn may_be_ours(common_dir: &Path, of_account: &dyn Fn() -> Vec<PathBuf>, lock: &Path) -> bool {
+    let is_lock = lock.extension().is_some_and(|end| end == "lock") || lock.ends_with("packed-refs.new");
+    let goes_up = lock.components().any(|part| part == Component::ParentDir);
+    is_lock && !goes_up && (lock.starts_with(common_dir) || of_account().iter().any(|other| other == lock))
+}
+
 struct Told {
     begun: SystemTime,
     ended: SystemTime,
@@ -179,10 +186,11 @@ pub(crate) struct Swept {
     pub(crate) young: Vec<PathBuf>,
 }
 
-/// Removes the locks of children that are dead, and their notes.
+/// Removes the locks of children that are dead, and their notes: locks in the repository, and those of the account,
+/// which are looked for only where a note names another one.
 ///
 /// Cheap where no child was killed: one listing of an empty folder.
-pub(crate) fn sweep(common_dir: &Path) -> Swept {
+pub(crate) fn sweep(common_dir: &Path, of_account: &dyn Fn() -> Vec<PathBuf>) -> Swept {
     let mut swept = Swept::default();
     for entry in fs::read_dir(folder(common_dir)).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -207,6 +215,11 @@ pub(crate) fn sweep(common_dir: &Path) -> Swept {
         let since = now.duration_since(told.begun).unwrap_or_default();
         let mut all_old = since > OLD;
         for lock in told.places.iter().flat_map(|place| locks_at(place)) {
+            if !may_be_ours(common_dir, of_account, &lock) {
+                // A lock of the account's may be looked for by the next sweep.
+                all_old &= lock.starts_with(common_dir);
+                continue;
+            }
             if !made(&lock).is_some_and(|made| told.begun <= made && made <= told.ended) {
                 continue;
             }
@@ -325,14 +338,37 @@ mod tests {
         (dir, locks)
     }
 
+    /// What an unpacked archive has in `aynig/children` may name any file.
+    #[test]
+    fn a_note_has_nothing_removed_that_no_child_locks() {
+        let (dir, _) = left(None, &[]);
+        let outside = tempfile::tempdir().unwrap();
+        let ago = |s: u64| SystemTime::now() - Duration::from_secs(s);
+        let (begun, ended) = (seconds(ago(60)), seconds(ago(50)));
+        let account = outside.path().join("gitconfig.lock");
+        let config = dir.path().join("config");
+        let up = dir.path().join("../").join(outside.path().file_name().unwrap()).join("up.lock");
+        for file in [&outside.path().join("mine"), &outside.path().join("mine.lock"), &account, &config, &up]
+        {
+            File::create(file).unwrap().set_modified(ago(55)).unwrap();
+        }
+        for (n, place) in [outside.path(), &account, &config, &up].iter().enumerate() {
+            let note = format!("begun {begun}\nlife 3600\nlock {}\0\nended {ended}\n", place.display());
+            fs::write(folder(dir.path()).join(format!("note{n}")), note).unwrap();
+        }
+        assert_eq!(sweep(dir.path(), &Vec::new).removed, Vec::<PathBuf>::new());
+        assert_eq!(sweep(dir.path(), &|| vec![account.clone()]).removed, std::slice::from_ref(&account));
+        assert!(config.exists() && up.exists() && fs::read_dir(outside.path()).unwrap().count() == 3);
+    }
+
     #[test]
     fn only_locks_of_the_childs_own_time_go() {
         let (dir, locks) = left(None, &[100, 55, 30, 1]);
-        let swept = sweep(dir.path());
+        let swept = sweep(dir.path(), &Vec::new);
         assert_eq!((swept.removed, swept.young), (vec![locks[1].clone()], vec![]));
         assert_eq!(locks.iter().map(|l| l.exists()).collect::<Vec<_>>(), [true, false, true, true]);
         assert_eq!(fs::read_dir(folder(dir.path())).unwrap().count(), 0);
-        assert!(sweep(dir.path()).removed.is_empty());
+        assert!(sweep(dir.path(), &Vec::new).removed.is_empty());
     }
 
     #[test]
@@ -349,22 +385,22 @@ mod tests {
         let note = format!("begun {begun}\nlife 3600\nlock {}\0\n", dir.path().join("refs").display());
         fs::write(folder(dir.path()).join("note"), note).unwrap();
         let before = lock("before.lock");
-        assert_eq!(sweep(dir.path()).young, std::slice::from_ref(&before));
+        assert_eq!(sweep(dir.path(), &Vec::new).young, std::slice::from_ref(&before));
         std::thread::sleep(Duration::from_millis(20));
         lock("after.lock");
-        assert_eq!(sweep(dir.path()).young, [before]);
+        assert_eq!(sweep(dir.path(), &Vec::new).young, [before]);
     }
 
     #[test]
     fn nothing_of_a_child_that_lives_or_is_waited_for_goes() {
         let (dir, locks) = left(Some(std::process::id()), &[55]);
-        assert!(sweep(dir.path()).removed.is_empty() && locks[0].exists());
+        assert!(sweep(dir.path(), &Vec::new).removed.is_empty() && locks[0].exists());
         let (dir, locks) = left(None, &[55]);
         let note = File::open(folder(dir.path()).join("note")).unwrap();
         let held = Flock::lock(note, FlockArg::LockExclusive).unwrap();
-        assert!(sweep(dir.path()).removed.is_empty() && locks[0].exists());
+        assert!(sweep(dir.path(), &Vec::new).removed.is_empty() && locks[0].exists());
         drop(held);
-        assert_eq!(sweep(dir.path()).removed.len(), 1);
+        assert_eq!(sweep(dir.path(), &Vec::new).removed.len(), 1);
     }
 
     #[test]
@@ -386,16 +422,16 @@ mod tests {
         };
         // A child that may live keeps what may be its own; so does one that is at work beside a dead one.
         leave(None);
-        assert!(sweep(dir.path()).removed.is_empty());
+        assert!(sweep(dir.path(), &Vec::new).removed.is_empty());
         fs::remove_dir_all(folder(dir.path())).unwrap();
         leave(Some(pid));
         let beside = Noted::begin(&MayLock::refs(dir.path(), [heads.clone()]), Shared::Umask).unwrap();
         // The lock is made again, so that `beside` began before it was made, as far as clocks tell.
         fs::write(&locks[0], "").unwrap();
-        assert!(sweep(dir.path()).removed.is_empty());
+        assert!(sweep(dir.path(), &Vec::new).removed.is_empty());
         beside.forget();
         leave(Some(pid));
-        let swept = sweep(dir.path());
+        let swept = sweep(dir.path(), &Vec::new);
         assert_eq!((swept.removed, swept.young.first()), (vec![locks[0].clone()], Some(&locks[1])));
     }
 
@@ -408,7 +444,7 @@ mod tests {
         }
         let (dir, locks) = left(Some(pid), &[55]);
         assert!(!super::at_work(dir.path(), &locks[0]));
-        assert_eq!(sweep(dir.path()).removed, locks);
+        assert_eq!(sweep(dir.path(), &Vec::new).removed, locks);
         dead.wait().unwrap();
         assert!(!is_zombie(std::process::id() as i32));
     }
@@ -445,7 +481,7 @@ mod tests {
         let locks = ["packed-refs.new", "packed-refs.lock"].map(|name| dir.path().join(name));
         locks.iter().for_each(|lock| fs::write(lock, "").unwrap());
         noted.killed();
-        let swept = sweep(dir.path());
+        let swept = sweep(dir.path(), &Vec::new);
         assert!(swept.removed.is_empty() && locks.iter().all(|lock| lock.exists()), "{swept:?}");
         assert_eq!((swept.young, notes()), (locks.to_vec(), 1));
     }

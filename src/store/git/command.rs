@@ -163,7 +163,11 @@ impl Git {
 
     /// Returns the lock files of the account's configuration: Git writes the file that there is, through links.
     pub(crate) fn locks_of_account(&self) -> Vec<PathBuf> {
-        let value = |name: &str| self.env.iter().find(|(key, _)| key == name).map(|(_, v)| PathBuf::from(v));
+        let value = |name: &str| {
+            let value = self.env.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+            // Git takes an empty variable for one that is not set.
+            value.filter(|value| !value.is_empty()).map(PathBuf::from)
+        };
         let home = value("HOME");
         let xdg = value("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
         let files = match value("GIT_CONFIG_GLOBAL") {

@@ -244,7 +244,7 @@ impl Content {
                 return Ok(Self::Sorted(file, len));
             }
         }
-        let mut content = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
+        let mut content = Vec::new();
         file.read_to_end(&mut content)?;
         Ok(Self::Whole(content))
     }

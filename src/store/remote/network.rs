@@ -234,7 +234,7 @@ impl Remote {
             }
             // Either a process without the lock fetches too, and Git fails one of the two, or a killed child
             // of ours left a lock, which can soon be removed.
-            let swept = children::sweep(&self.git.common_dir);
+            let swept = children::sweep(&self.git.common_dir, &Vec::new);
             match pauses.next() {
                 Some(pause) => std::thread::sleep(pause),
                 None if begun.elapsed() > LONGEST => return fetched,

@@ -11,6 +11,8 @@ use crate::store::repository::Repository;
 use crate::store::{StoreError, io_error, is_plain, make_readable, read_plain};
 use crate::supervisor::beneath::{Kind, Root};
 use gix::bstr::BString;
+use gix::index::entry::Mode;
+use gix::validate::path::component;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -362,8 +364,14 @@ fn has_unmerged(path: &Path, hash: gix::hash::Kind) -> Result<bool, StoreError> 
         return Ok(false);
     }
     let index = scan::read_index(path, hash)?;
-    let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && !name.eq_ignore_ascii_case(b".git");
-    let is_path = |entry: &gix::index::Entry| entry.path(&index).split(|byte| *byte == b'/').all(is_name);
+    let is_path = |entry: &gix::index::Entry| {
+        // The folder of a sparse index ends in a slash.
+        let path: &[u8] = entry.path(&index);
+        let path = path.strip_suffix(b"/").filter(|_| entry.mode == Mode::DIR).unwrap_or(path);
+        let kind = (entry.mode == Mode::SYMLINK).then_some(component::Mode::Symlink);
+        let git = component::Options { protect_windows: false, ..component::Options::default() };
+        path.split(|byte| *byte == b'/').all(|name| component(name.into(), kind, git).is_ok())
+    };
     if !index.entries().iter().all(is_path) {
         let message = "it holds what is no path".to_owned();
         return Err(StoreError::Gix { what: "read the index", message });

@@ -592,6 +592,23 @@ fn an_index_that_is_no_file_ends_stalled() {
     }
 }
 
+/// K25: a command may make its worktree sparse, and its index too; what is outside stays.
+#[test]
+fn a_sparse_index_of_a_command_is_read() {
+    let script = "git sparse-checkout set --cone --sparse-index dir; echo more >>dir/other";
+    let life = Life::new(&[("build", &format!("{script}{NEXT}"))]);
+    life.write("outside/c/f", "deep\n");
+    life.git(&["add", "-A"]);
+    life.git(&["commit", "-qm", "more"]);
+    life.event("work", "build", "");
+    let (done, report) = life.report(&["work"]);
+    assert_eq!((done.code, report["result"].as_str()), (Some(0), Some("outcome")), "{report}");
+    assert_eq!(
+        (life.show("work", "outside/c/f").as_str(), life.show("work", "dir/other").as_str()),
+        ("deep", "two\nmore")
+    );
+}
+
 /// K25, S26: an index that names a file beside the tree makes no outcome that Git takes for damaged.
 #[test]
 fn an_index_with_what_is_no_path_ends_stalled() {

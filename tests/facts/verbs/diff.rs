@@ -94,6 +94,13 @@ fn what_a_run_of_the_aynig_dialect_committed_is_shown_where_it_was_canceled() {
         world.aynig(&dir, &["cancel", state]).expect(0);
         let shown = world.aynig(&dir, &["diff", state, "--", "--name-only"]).expect(0);
         assert_eq!(shown.out, "new.txt\n", "{state}: {}", shown.err);
+        // A shallow clone has less to tell, and says so.
+        for depth in ["1", "2", "3"] {
+            let (from, to) = (format!("file://{}", dir.display()), format!("{state}-{depth}"));
+            world.git(&world.root(), &["clone", "-q", "--depth", depth, "-b", state, &from, &to]);
+            let said = world.aynig(&world.root().join(&to), &["diff", state]);
+            assert!(!said.err.contains("missing"), "{depth}: {said:?}");
+        }
     }
 }
 
