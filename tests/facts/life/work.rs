@@ -602,7 +602,7 @@ fn a_sparse_index_of_a_command_is_read() {
     life.git(&["commit", "-qm", "more"]);
     life.event("work", "build", "");
     let (done, report) = life.report(&["work"]);
-    assert_eq!((done.code, report["result"].as_str()), (Some(0), Some("outcome")), "{report}");
+    assert_eq!((done.code, report["result"].as_str()), (Some(0), Some("advanced")), "{report}");
     assert_eq!(
         (life.show("work", "outside/c/f").as_str(), life.show("work", "dir/other").as_str()),
         ("deep", "two\nmore")
