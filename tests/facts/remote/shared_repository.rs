@@ -487,13 +487,13 @@ fn what_is_kept_stays_for_the_account_that_wrote_it() {
     let answered = |account: u32| {
         by(&life, account, &["tick", "--jobs", "1", "one"]).expect(0);
         let list = life.git(&["show", "one:list"]);
+        life.event("one", "build", "");
         all(&top, &mut |path| {
-            // What root's commands write is the account's, but for the slot.
+            // What root writes is the account's, but for the slot: the folder of an object may be the next one's, too.
             if !path.to_str().unwrap().contains("worktrees") {
                 chown(path, Some(OTHER), Some(GROUP)).unwrap();
             }
         });
-        life.event("one", "build", "");
         list
     };
     let other = OTHER.to_string();
