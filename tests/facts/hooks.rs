@@ -370,8 +370,8 @@ fn what_was_abandoned_elsewhere_is_recovered_by_whoever_comes_by() {
     assert_eq!((life.rev("held^"), life.rev("abandoned")), (lease, forbidden));
 }
 
-/// K41, K43: where another process has the configuration locked nothing is installed; the lock is named, and to try again is
-/// all that is needed.
+/// K40, K41, K43: where another process has the configuration locked nothing is installed, and nothing says that something
+/// is; the lock is named, and to try again is all that is needed.
 #[test]
 fn a_locked_configuration_is_named_and_no_hook_is_made() {
     let life = Life::new(&STEPS);
@@ -386,6 +386,9 @@ fn a_locked_configuration_is_named_and_no_hook_is_made() {
         made.map(|e| e.file_name()).filter(|n| !n.to_string_lossy().ends_with(".sample")).collect();
     assert!(made.is_empty() && lock.exists(), "{made:?}");
     std::fs::remove_file(&lock).unwrap();
+    // Nothing says that there are hooks, either: an event waits until somebody ticks.
+    assert!(!git.join("aynig/hooks-installed").exists());
+    nothing_starts(&life, || drop(life.run(&["set-state", "test", "-b", "waits"]).expect(0)));
     life.run(&["hooks", "install"]).expect(0);
     assert!(git.join("hooks/post-commit").exists());
 }

@@ -210,11 +210,33 @@ impl<'r> Hooks<'r> {
     /// Installs all hooks that this repository has a use for, and returns how each stands afterwards.
     pub(crate) fn install(&self, program: &Path) -> Result<Vec<(HookEvent, Standing)>, StoreError> {
         let marker = self.repo.aynig_dir().join("hooks-installed");
-        let folder = self.repo.aynig_dir();
-        self.repo.make(&folder)?;
+        let put = self.put(program, &marker);
+        let stand = || self.events().iter().map(|event| Ok((*event, self.standing(*event)?)));
+        let all: Result<Vec<(HookEvent, Standing)>, StoreError> = stand().collect();
+        // Without a hook nothing is to say that there are some.
+        let any = match &all {
+            Ok(all) => all.iter().any(|(_, standing)| standing.is_installed()),
+            Err(_) => true,
+        };
+        if !any && self.files()?.is_empty() && self.by_hand()?.is_empty() {
+            match put {
+                Ok(()) => {
+                    self.take_back(&marker)?;
+                    self.unadvertise(&marker)?;
+                }
+                // What keeps this from being undone, a lock, is what it failed by, and is told already.
+                Err(_) => drop(self.unadvertise(&marker)),
+            }
+        }
+        put.and(all)
+    }
+
+    /// Puts the hooks there, and what goes with them.
+    fn put(&self, program: &Path, marker: &Path) -> Result<(), StoreError> {
+        self.repo.make(&self.repo.aynig_dir())?;
         // The configuration first, as another process may hold its lock: then this fails before any hook is
         // made.
-        self.advertise(&marker)?;
+        self.advertise(marker)?;
         // Another Git may have been here when the hooks were installed before. Of both kinds the wrong one would stay: a
         // newer Git would start each hook twice, an older one none.
         if self.by_configuration()? {
@@ -232,20 +254,7 @@ impl<'r> Hooks<'r> {
                 }
             }
         }
-        let all: Vec<(HookEvent, Standing)> = self
-            .events()
-            .iter()
-            .map(|event| Ok((*event, self.standing(*event)?)))
-            .collect::<Result<_, StoreError>>()?;
-        // Without a hook nothing is to say that there are some.
-        let is_one = |(_, standing): &(HookEvent, Standing)| {
-            matches!(standing, Standing::Block(_) | Standing::Configured(_) | Standing::ByHand(..))
-        };
-        if !all.iter().any(is_one) && self.files()?.is_empty() && self.by_hand()?.is_empty() {
-            self.take_back(&marker)?;
-            self.unadvertise(&marker)?;
-        }
-        Ok(all)
+        Ok(())
     }
 
     /// Removes every trace of an installation of either kind, but not the lines that the user put into a file that is
