@@ -369,6 +369,15 @@ impl Repository {
         self.gix().find_header(id).is_ok_and(|found| found.kind().is_commit())
     }
 
+    /// Returns the tree of a commit that this repository has.
+    pub(crate) fn tree_of(&self, id: ObjectId) -> Result<ObjectId, StoreError> {
+        let cannot = |cause: String| StoreError::Object { id, cause };
+        let gix = self.gix();
+        let commit = gix.find_commit(gix::ObjectId::from_bytes_or_panic(id.as_bytes()));
+        let tree = commit.map_err(|e| cannot(e.to_string()))?.tree_id().map_err(|e| cannot(e.to_string()))?;
+        ObjectId::from_bytes(tree.as_bytes()).map_err(|e| cannot(e.to_string()))
+    }
+
     /// Returns which bits a new file or folder at this path gets: those that `core.sharedRepository` asks for
     /// below the Git directory, and the umask's in a working tree, as with Git. A bare repository may contain the
     /// working tree. The path is compared as it is spelled.

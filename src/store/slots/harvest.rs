@@ -118,9 +118,15 @@ impl Slot {
         lease: ObjectId,
         tree: ObjectId,
     ) -> Result<Harvest, StoreError> {
-        if self.record.tree.as_deref() != Some(&*tree.to_string()) || !self.is_there()? {
-            // The slot was never filled for this run, or the command removed it.
+        if self.record.tree.as_deref() != Some(&*tree.to_string()) {
+            // The slot was never filled for this run.
             return Ok(Harvest { tree, head: lease, nested: Vec::new() });
+        }
+        if !self.is_there()? {
+            // Somebody removed the folder. What the command had committed is still named by the registration.
+            let head = self.head(repo).unwrap_or(lease);
+            let tree = if head == lease { tree } else { repo.tree_of(head)? };
+            return Ok(Harvest { tree, head, nested: Vec::new() });
         }
         let first = self.harvest(repo, stage, lease, tree);
         // Where the command took away access rights, of the slot itself too, the second try comes after they

@@ -177,6 +177,16 @@ fn a_slot_that_git_cannot_read_keeps_its_files() {
     }
 }
 
+/// K26: what a command had committed is not lost with its slot's folder.
+#[test]
+fn commits_of_a_command_whose_slot_is_gone_are_kept() {
+    let script = "echo a >>file; git commit -qam mine; echo b >>file; rm -rf \"$PWD\"";
+    let (life, report) = stalled(script, "not a directory");
+    assert_eq!(life.show(report["attempt"].as_str().unwrap(), "file"), "one\na");
+    life.run(&["diff", "work"]).expect(0);
+    life.repo.assert_sound();
+}
+
 /// K25
 #[test]
 fn nested_repositories_and_ignored_files_are_left_out() {
