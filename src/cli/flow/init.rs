@@ -8,7 +8,12 @@ use super::super::{hints, output, trust};
 use crate::app::AppError;
 use crate::app::trust::default_source;
 use crate::protocol::flow::{ROUTE, TURN};
-use crate::supervisor::beneath::Root;
+use crate::supervisor::beneath::{Kind, Root};
+use std::path::Path;
+
+/// The files that are written, below the top of the working tree.
+const TURN_FILE: &str = ".aynig/command/turn";
+const ROUTE_FILE: &str = ".aynig/command/route";
 
 fn command(what: &str, state: &str) -> String {
     format!("#!/bin/sh\n# {what} See gitaynig-flow(7).\nexec git aynig flow {state}\n")
@@ -23,19 +28,29 @@ pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
     };
     let root = Root::open(dir).map_err(|e| not_written(&e))?;
     let tracked = session.repo.git.tracked(&session.repo.git_dir, dir, ".aynig").map_err(AppError::from)?;
+    for name in [TURN_FILE, ROUTE_FILE] {
+        if root.kind(Path::new(name)).is_ok_and(|kind| kind == Some(Kind::Folder)) {
+            return Err(Failure::refused(format!("'{name}' is a folder, and flows need a command there"))
+                .hint(format!("git mv {name} {name}s")));
+        }
+    }
     let turn = command("A node of a flow has its turn.", TURN);
     let route = command("What follows from a node's turn: handoffs, new nodes, what comes next.", ROUTE);
     let made = [
-        write_new((&root, &tracked), ".aynig/command/turn", &turn, 0o777)?,
-        write_new((&root, &tracked), ".aynig/command/route", &route, 0o777)?,
+        write_new((&root, &tracked), TURN_FILE, &turn, 0o777)?,
+        write_new((&root, &tracked), ROUTE_FILE, &route, 0o777)?,
     ];
     let trusted = session.settings(&Default::default())?.commands_from;
     if args.trust {
         trust::give(&session, &default_source(&session)?)?;
     }
     if !global.quiet {
-        let what = if made.contains(&true) { "Wrote" } else { "Nothing to do:" };
-        output::line(&format!("{what} .aynig/command/turn and .aynig/command/route"));
+        output::line(&match made {
+            [true, true] => format!("Wrote {TURN_FILE} and {ROUTE_FILE}"),
+            [true, false] => format!("Wrote {TURN_FILE}"),
+            [false, true] => format!("Wrote {ROUTE_FILE}"),
+            [false, false] => format!("Nothing to do: {TURN_FILE} and {ROUTE_FILE} are there"),
+        });
         output::line("Next:");
         if let Some(first) = hints::to_top(session.repo.work_dir.as_deref()) {
             output::line(&format!("  {first}"));

@@ -16,7 +16,7 @@ A flow is named by its name, in any case, by its id, or by the folder of its bra
 pub const FLOW_MORE: &str = "\
 Exit status:
   0    done
-  2    refused: there is no such flow or node, a name is taken, the trusted commands have no 'turn' and no 'route', there \
+  2    refused: there is no such flow or node, a name is taken, the trusted commands have no 'turn' and no 'route', or a folder in the place of one, there \
 is no turn to interrupt, the branch is checked out; not trusted; declined by the remote, or it cannot be signed
   3    others changed it again and again; the approval was answered meanwhile
   75   try again later
