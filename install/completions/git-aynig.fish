@@ -357,7 +357,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l git-dir -
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l all -d 'Every branch that there is something to do for'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l all -d 'Every branch whose head says that there is something to do'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -l json -d 'One JSON object a branch'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand cancel" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -366,7 +366,7 @@ complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l git-dir -d
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l remote -d 'The branches of this remote, not the local ones [default: aynig.remote]' -r
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s q -l quiet -d 'Say less: no progress, no notes'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s v -l verbose -d 'Say more: branches with nothing to do, commits and leases in status'
-complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l all -d 'Every branch that there is something to do for'
+complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l all -d 'Every branch whose head says that there is something to do'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l no-tick -d 'Start no chain, whatever hooks are installed'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -l json -d 'One JSON object a branch'
 complete -c git-aynig -n "__fish_git_aynig_using_subcommand retry" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -552,7 +552,7 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
-'()--all[Every branch that there is something to do for]' \
+'()--all[Every branch whose head says that there is something to do]' \
 '--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object a branch]' \
 '-h[Print help (see more with '\''--help'\'')]' \
@@ -569,7 +569,7 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Say less\: no progress, no notes]' \
 '*-v[Say more\: branches with nothing to do, commits and leases in status]' \
 '*--verbose[Say more\: branches with nothing to do, commits and leases in status]' \
-'()--all[Every branch that there is something to do for]' \
+'()--all[Every branch whose head says that there is something to do]' \
 '--no-tick[Start no chain, whatever hooks are installed]' \
 '--json[One JSON object a branch]' \
 '-h[Print help (see more with '\''--help'\'')]' \

@@ -457,7 +457,7 @@ pub struct Branches {
     /// Branches; one with '*', '?' or '[' is a pattern
     #[arg(value_name = "BRANCH", required_unless_present = "all")]
     pub branches: Vec<OsString>,
-    /// Every branch that there is something to do for
+    /// Every branch whose head says that there is something to do
     #[arg(long, conflicts_with = "branches")]
     pub all: bool,
     /// The branches of this remote, not the local ones [default: aynig.remote]

@@ -31,6 +31,7 @@ Configuration:
 Exit status:
   0    installed, removed, or all are there ('status')
   1    some hook was left alone, or is not there
+  75   another process has the configuration locked; nothing was installed
   128  a file cannot be read or written
 
 Examples:

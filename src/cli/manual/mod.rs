@@ -128,6 +128,7 @@ working tree. Overwrites nothing and commits nothing; says which commands to typ
 pub const INIT_MORE: &str = "\
 Exit status:
   0    written, or there already
+  75   with --trust: another process has the global configuration locked; the files were written
   128  no working tree, or it cannot be written
   129  with --trust: HEAD is detached; the files were written
 
@@ -316,7 +317,8 @@ put on the branch. Files that were changed on both sides are merged; where both 
 run's version is taken, and said. A file on one side where the other has a folder is refused.
 
 A name with '*', '?' or '[' is a pattern, as aynig.branches has them: it means those of the branches that it matches on which a \
-run stalled, and is refused where there is none. --all means all of them. Each branch is a line; one that fails keeps no \
+run stalled, and is refused where there is none. --all means all of them. Where an ordinary commit stands on top, as one that \
+mends what failed, the branch is found by its whole name alone. Each branch is a line; one that fails keeps no \
 other from its turn.";
 
 /// `retry`, sections.
@@ -346,13 +348,15 @@ what another branch brings along in its own .aynig/ is not run. Where 'aynig.rem
 that name: the users who can push it decide what runs.
 
 Written to your global configuration, as 'aynig.<Git directory>.commandsFrom', where nothing that is pushed can reach \
-it.";
+it. As with 'safe.directory' it is the path that is trusted, whatever repository is there: before another takes the place \
+of one that you remove, 'git aynig trust --revoke'.";
 
 /// `trust`, sections.
 pub const TRUST_MORE: &str = "\
 Exit status:
   0    written, removed or listed
   2    with --revoke: a setting for more than this repository still trusts it
+  75   another process has the global configuration locked
   128  the global configuration cannot be written
   129  HEAD is detached and no flag says which ref
 
