@@ -9,6 +9,7 @@ use crate::protocol::id::ObjectId;
 use crate::store::config::protected::standing_in;
 use crate::store::git::calls::RepoGit;
 use crate::store::git::command::{Git, GitCommand};
+use crate::store::git::staging::ignored_among;
 use crate::store::repository::{OpenError, Repository};
 use crate::store::slots::scan;
 use crate::store::{StoreError, beneath, io_error, is_plain};
@@ -183,21 +184,7 @@ impl Workspace {
     /// # Errors
     /// What Git says.
     pub(crate) fn ignored(&self, folder: &Path, paths: &[String]) -> Result<Vec<String>, StoreError> {
-        if paths.is_empty() {
-            return Ok(Vec::new());
-        }
-        let input: Vec<u8> = paths.iter().flat_map(|path| [path.as_bytes(), b"\0"].concat()).collect();
-        let command = self.command()?.in_dir(folder).verb("check-ignore").args(["--stdin", "-z"]);
-        let output = command.stdin(input).output()?;
-        match output.status.code() {
-            // Exit status 1: none of them is ignored.
-            Some(0 | 1) => {
-                let is_hidden =
-                    |path: &String| output.stdout.split(|b| *b == 0).any(|p| p == path.as_bytes());
-                Ok(paths.iter().filter(|path| is_hidden(path)).cloned().collect())
-            }
-            _ => Err(StoreError::Git { verb: "check-ignore".into(), message: output.message }),
-        }
+        ignored_among(self.command()?.in_dir(folder), paths)
     }
 }
 

@@ -10,5 +10,5 @@ pub(crate) mod merge;
 pub(crate) mod pins;
 mod replay;
 mod shown;
-mod staging;
+pub(crate) mod staging;
 mod trace;

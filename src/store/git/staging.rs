@@ -140,21 +140,7 @@ impl RepoGit {
         dir: &Path,
         paths: &[BString],
     ) -> Result<Vec<BString>, StoreError> {
-        let mut input = Vec::new();
-        for path in paths {
-            input.extend_from_slice(path);
-            input.push(0);
-        }
-        let command = self.in_tree(git_dir, dir).verb("check-ignore");
-        let output = command.args(["--stdin", "-z"]).stdin(input).output()?;
-        match output.status.code() {
-            // Exit status 1: none of them is ignored.
-            Some(0 | 1) => {
-                let found = output.stdout.split(|b| *b == 0).filter(|p| !p.is_empty());
-                Ok(found.map(BString::from).collect())
-            }
-            _ => Err(StoreError::Git { verb: "check-ignore".into(), message: output.message }),
-        }
+        ignored_among(self.in_tree(git_dir, dir), paths)
     }
 
     /// Returns the submodules that an index file names, each once, with its commit and whether it is out of a
@@ -231,5 +217,30 @@ impl RepoGit {
         ["core.splitIndex=false", "core.sparseCheckout=false", "index.sparse=false"]
             .iter()
             .fold(command, |command, setting| command.config(setting))
+    }
+}
+
+/// Returns those of these paths that are ignored; `command` is one in the folder that they are relative to.
+///
+/// # Errors
+/// What Git says.
+pub(crate) fn ignored_among<P: AsRef<[u8]> + Clone>(
+    command: GitCommand,
+    paths: &[P],
+) -> Result<Vec<P>, StoreError> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    // A name that begins with a colon would be a pattern, and this verb of Git's knows no literal ones.
+    let input: Vec<u8> = paths.iter().flat_map(|path| [b"./", path.as_ref(), b"\0"].concat()).collect();
+    let output = command.verb("check-ignore").args(["--stdin", "-z"]).stdin(input).output()?;
+    match output.status.code() {
+        // Exit status 1: none of them is ignored.
+        Some(0 | 1) => {
+            let found: BTreeSet<&[u8]> =
+                output.stdout.split(|b| *b == 0).filter_map(|path| path.strip_prefix(b"./")).collect();
+            Ok(paths.iter().filter(|path| found.contains(path.as_ref())).cloned().collect())
+        }
+        _ => Err(StoreError::Git { verb: "check-ignore".into(), message: output.message }),
     }
 }

@@ -223,8 +223,7 @@ impl Slot {
         }
         self.drop_aside()?;
         let names: Vec<BString> = back.iter().map(|(p, _)| p.as_os_str().as_bytes().into()).collect();
-        let ignored =
-            if names.is_empty() { names } else { repo.git.ignored(&self.admin, &self.dir, &names)? };
+        let ignored = repo.git.ignored(&self.admin, &self.dir, &names)?;
         let ignored: BTreeSet<PathBuf> = ignored.iter().map(|path| path_of(path)).collect();
         let (stays, goes): (Vec<_>, Vec<_>) = back.into_iter().partition(|(path, _)| ignored.contains(path));
         for (path, _) in goes {

@@ -480,13 +480,14 @@ fn a_declared_file_that_is_ignored_is_committed_with_its_turn() {
     life.write(".gitignore", "*.log\n");
     life.git(&["add", ".gitignore"]);
     life.git(&["commit", "-qm", "rules"]);
-    let script =
-        "echo x >other.log; echo y >made.log\nresult '\"./made.log\", \".git/config\"' workspace human";
+    let script = "echo x >other.log; echo y >made.log; echo z >':!z'\nresult '\"./made.log\", \":!z\", \".git/config\"' workspace human";
     worker(&life, &format!("{RESULT}{script}"));
     govern(&life, &["start", "-b", "work"]).expect(0);
     life.run(&["tick", "work"]).expect(0);
     assert_eq!(lines(&show(&life, ".agentxchain/history.jsonl")).len(), 1);
     assert_eq!(life.git(&["show", "work:made.log"]), "y");
+    // What Git would take for a pattern is a name.
+    assert_eq!(life.git(&["show", "work:./:!z"]), "z");
     let files = life.git(&["ls-tree", "-r", "--name-only", "work"]);
     assert!(!files.contains("other.log") && !files.contains("config\n.git"), "{files}");
 }

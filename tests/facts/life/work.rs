@@ -192,12 +192,16 @@ fn commits_of_a_command_whose_slot_is_gone_are_kept() {
 fn nested_repositories_and_ignored_files_are_left_out() {
     let (life, report) = once(
         "echo '*.o' >.gitignore; echo o >x.o; mkdir -p sub/deep; echo k >sub/k; git init -q sub/deep/repo; echo in >sub/deep/repo/in\n\
-         git -C sub/deep/repo add in; git -C sub/deep/repo commit -qm in",
+         git -C sub/deep/repo add in; git -C sub/deep/repo commit -qm in\n\
+         for name in ':!r' ':^r' ':(attr:x)r'; do git init -q \"$name\"; done",
     );
     assert_eq!(report["result"].as_str(), Some("advanced"), "{report}");
     assert_eq!(life.files("work"), [".gitignore", "dir/other", "file", "sub/k"]);
     let notes = report["notes"].to_string();
-    assert!(notes.contains("left out") && notes.contains("sub/deep/repo"), "{notes}");
+    assert!(
+        notes.contains("left out") && notes.contains("sub/deep/repo") && notes.contains(":!r"),
+        "{notes}"
+    );
     life.repo.assert_sound();
 }
 
