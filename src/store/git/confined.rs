@@ -67,7 +67,7 @@ impl Confined {
         let proxied = proxied && std::env::var_os("GIT_PROXY_COMMAND").is_none();
         let env = proxied.then(|| (OsString::from("GIT_PROXY_COMMAND"), OsString::new()));
         let found = Arc::new(Found {
-            settings: overrides(&all, is_program),
+            settings: overrides(&all, is_program).into_iter().chain(own_transports(&all)).collect(),
             reading: reading.into_iter().collect(),
             env: env.into_iter().collect(),
             pushes_to_paths,
@@ -164,13 +164,32 @@ fn overrides(all: &[Value], wanted: impl Fn(&Key) -> bool) -> Settings {
             settings.push(setting(&off.whole(), b"false"));
         }
     }
-    if sections.contains(&b"protocol".to_vec()) {
-        settings.push(setting(b"protocol.ext.allow", b"never"));
-    }
     let theirs = all.iter().filter(|value| value.protected && sections.contains(&value.key.section));
     settings.extend(
         theirs.filter(|value| wanted(&value.key)).map(|value| setting(&value.key.whole(), &value.value)),
     );
+    settings
+}
+
+/// Returns what leaves Git its own transports alone: an address is the repository's to say, and with `ext` it is a
+/// program. What the account says of Git's own counts on.
+fn own_transports(all: &[Value]) -> Settings {
+    let is_said =
+        |value: &&Value| value.protected && value.key.section == b"protocol" && value.key.name == b"allow";
+    let mut settings = vec![setting(b"protocol.ext.allow", b"never")];
+    let (mut always, mut of_file) = (false, false);
+    for value in all.iter().filter(is_said) {
+        match value.key.sub.as_deref() {
+            None => always = value.value == b"always",
+            Some(b"file") => of_file = true,
+            Some(b"git" | b"http" | b"https" | b"ssh") => {}
+            Some(_) => settings.push(setting(&value.key.whole(), b"never")),
+        }
+    }
+    if always {
+        settings.push(setting(b"protocol.allow", b"user"));
+        settings.extend((!of_file).then(|| setting(b"protocol.file.allow", b"always")));
+    }
     settings
 }
 
