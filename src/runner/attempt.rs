@@ -24,8 +24,7 @@ use std::collections::{HashSet, VecDeque};
 const COMMITS: usize = 1000;
 
 impl Runner<'_> {
-    /// Writes what the slot holds beyond its lease, and beyond the tree of an outcome that the command wrote
-    /// itself, under `refs/aynig/attempts/`; `None` where there is nothing. Repositories inside the slot,
+    /// Writes what the slot holds beyond its lease, and beyond an outcome that the command wrote itself, under `refs/aynig/attempts/`; `None` where there is nothing. Repositories inside the slot,
     /// which no tree can hold, are moved away ([`Runner::note_modules`] says where).
     pub(super) fn keep_attempt(
         &self,
@@ -33,13 +32,19 @@ impl Runner<'_> {
         run_id: &str,
         lease: ObjectId,
         tree: ObjectId,
-        outcome: Option<ObjectId>,
+        outcome: Option<&Commit>,
     ) -> Result<Option<RefName>, RunnerError> {
         let Some(name) = attempt_ref(run_id) else { return Ok(None) };
         let found = slot.salvage(self.repo, Stage::All, lease, tree)?;
         slot.keep_apart(self.repo, run_id, &found)?;
-        if found.tree == tree && found.head == lease || outcome == Some(found.tree) {
+        if found.tree == tree && found.head == lease {
             return Ok(None);
+        }
+        if let Some(outcome) = outcome {
+            let is_head = || self.store.read_commit(found.head).is_ok_and(|head| head.tree == found.tree);
+            if outcome.tree == found.tree || is_head() && self.descends(found.head, outcome.id)? {
+                return Ok(None);
+            }
         }
         let commit = self.write_attempt(run_id, lease, &found)?;
         self.keep(&name, commit)?;
@@ -154,7 +159,6 @@ impl ActiveRun<'_> {
         let (runner, claim) = (self.runner, &self.claim);
         match claim.run.dialect.writer() {
             Writer::Runner => {
-                let outcome = outcome.map(|commit| commit.tree);
                 runner.keep_attempt(&self.slot, &claim.run.id, claim.first, claim.tree, outcome)
             }
             Writer::Command => {

@@ -460,8 +460,7 @@ impl Runner<'_> {
         let tip = Tip::from(self.store.read_commit(lease)?);
         match tip.event.as_ref().map(|e| e.dialect).unwrap_or_default().writer() {
             Writer::Runner => {
-                let outcome = outcome.map(|commit| commit.tree);
-                self.keep_attempt(slot, &occupant.run_id, lease, tip.commit.tree, outcome)
+                self.keep_attempt(slot, &occupant.run_id, lease, tip.commit.tree, outcome.as_ref())
             }
             Writer::Command => {
                 let branch = occupant.branch_name();

@@ -281,6 +281,53 @@ fn s29_before_trust_nothing_is_pushed_to_a_path() {
     world.aynig(&dir, &["set-state", "build", "-b", "work", "--push"]).expect(0);
 }
 
+/// K34, S29: Git's own transports are there before trust, as the account allows them; what the repository says of them
+/// counts for nothing.
+#[test]
+fn s29_before_trust_the_account_says_which_transports_there_are() {
+    let world = World::any();
+    let dir = world.init("repo");
+    Place::new(&world, &dir).seed();
+    let asked = world.root().join("asked");
+    let ssh = world.root().join("ssh");
+    executable(&ssh, &format!("#!/bin/sh\ntouch '{}'\nexit 1\n", asked.display()));
+    global(&world, &["core.sshCommand", ssh.to_str().unwrap()]);
+    world.git(&dir, &["remote", "add", "origin", "ssh://nowhere.invalid/x"]);
+    for (account, own, is_asked) in [
+        (&[][..], &[][..], true),
+        (&[("protocol.allow", "ALWAYS")], &[], true),
+        (&[("protocol.allow", "Always"), ("protocol.ssh.allow", "user")], &[], false),
+        (&[("protocol.allow", "never")], &[("protocol.ssh.allow", "always")], false),
+        (
+            &[("protocol.allow", "never"), ("protocol.ssh.allow", "always")],
+            &[("protocol.allow", "never")],
+            true,
+        ),
+        (&[], &[("protocol.allow", "never"), ("protocol.ssh.allow", "never")], true),
+    ] {
+        for (key, value) in account {
+            global(&world, &[key, value]);
+        }
+        for (key, value) in own {
+            world.git(&dir, &["config", key, value]);
+        }
+        let said = world.aynig(&dir, &["status", "--remote", "origin"]);
+        assert_eq!(asked.exists(), is_asked, "{account:?} {own:?}: {}", said.err);
+        let _ = std::fs::remove_file(&asked);
+        // A helper that the address names is no transport of Git's.
+        world.git(&dir, &["remote", "add", "helper", "nohelper::x"]);
+        let said = world.aynig(&dir, &["status", "--remote", "helper"]);
+        assert!(said.err.contains("transport 'nohelper' not allowed"), "{account:?} {own:?}: {}", said.err);
+        world.git(&dir, &["remote", "remove", "helper"]);
+        for (key, _) in account {
+            global(&world, &["--unset", key]);
+        }
+        for (key, _) in own {
+            world.git(&dir, &["config", "--unset", key]);
+        }
+    }
+}
+
 /// K34, S29: a repository inside of `.aynig/` is not asked for its changes, for which Git would start its filters
 #[test]
 fn s29_a_repository_inside_the_folder_of_commands_starts_nothing() {

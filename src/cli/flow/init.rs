@@ -28,10 +28,12 @@ pub fn run(global: &Global, args: &Init) -> Result<i32, Failure> {
     };
     let root = Root::open(dir).map_err(|e| not_written(&e))?;
     let tracked = session.repo.git.tracked(&session.repo.git_dir, dir, ".aynig").map_err(AppError::from)?;
-    for name in [TURN_FILE, ROUTE_FILE] {
+    for (name, state) in [(TURN_FILE, TURN), (ROUTE_FILE, ROUTE)] {
         if root.kind(Path::new(name)).is_ok_and(|kind| kind == Some(Kind::Folder)) {
-            return Err(Failure::refused(format!("'{name}' is a folder, and flows need a command there"))
-                .hint(format!("git mv {name} {name}s")));
+            let why =
+                format!("'{name}' is a folder, for states '{state}/...', and flows need a command there");
+            return Err(Failure::refused(why)
+                .hint(format!("where no branch has such a state: git mv {name} .aynig/command/<name>")));
         }
     }
     let turn = command("A node of a flow has its turn.", TURN);

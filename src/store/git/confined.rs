@@ -18,6 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Configuration that is given to a child on top of what it reads.
 pub(crate) type Settings = Vec<(OsString, OsString)>;
 
+/// Git's word for a transport that is allowed to everybody; it compares such words without regard to case.
+const ALWAYS: &[u8] = b"always";
+
 /// What was found out about each Git directory.
 #[derive(Debug, Default)]
 pub(crate) struct Confined {
@@ -58,10 +61,10 @@ impl Confined {
             value.protected && value.key.section == b"protocol" && value.key.sub.as_deref() == sub
         };
         let narrowed = all.iter().any(|value| said(Some(b"file"), value) || said(None, value));
-        let reading = (!narrowed).then(|| setting(b"protocol.file.allow", b"always"));
+        let reading = (!narrowed).then(|| setting(b"protocol.file.allow", ALWAYS));
         let file = all.iter().rev().find(|value| said(Some(b"file"), value));
         let file = file.or_else(|| all.iter().rev().find(|value| said(None, value)));
-        let pushes_to_paths = file.is_some_and(|value| value.value == b"always");
+        let pushes_to_paths = file.is_some_and(|value| value.value.eq_ignore_ascii_case(ALWAYS));
         let proxies = |value: &&Value| value.key.section == b"core" && value.key.name == b"gitproxy";
         let proxied = all.iter().filter(proxies).any(|value| !value.protected);
         let proxied = proxied && std::env::var_os("GIT_PROXY_COMMAND").is_none();
@@ -171,25 +174,36 @@ fn overrides(all: &[Value], wanted: impl Fn(&Key) -> bool) -> Settings {
     settings
 }
 
-/// Returns what leaves Git its own transports alone: an address is the repository's to say, and with `ext` it is a
-/// program. What the account says of Git's own counts on.
+/// Git's own transports, with what Git allows of each unless it is told.
+const TRANSPORTS: &[(&str, &str)] =
+    &[("file", "user"), ("git", "always"), ("http", "always"), ("https", "always"), ("ssh", "always")];
+
+/// Returns what leaves Git its own transports alone, as the account allows them: an address is the repository's to
+/// say, and with `ext` it is a program.
 fn own_transports(all: &[Value]) -> Settings {
-    let is_said =
-        |value: &&Value| value.protected && value.key.section == b"protocol" && value.key.name == b"allow";
-    let mut settings = vec![setting(b"protocol.ext.allow", b"never")];
-    let (mut always, mut of_file) = (false, false);
-    for value in all.iter().filter(is_said) {
-        match value.key.sub.as_deref() {
-            None => always = value.value == b"always",
-            Some(b"file") => of_file = true,
-            Some(b"git" | b"http" | b"https" | b"ssh") => {}
-            Some(_) => settings.push(setting(&value.key.whole(), b"never")),
-        }
-    }
-    if always {
-        settings.push(setting(b"protocol.allow", b"user"));
-        settings.extend((!of_file).then(|| setting(b"protocol.file.allow", b"always")));
-    }
+    let allow = |name: &[u8]| [&b"protocol."[..], name, b".allow"].concat();
+    let is_allow = |value: &&Value| value.key.section == b"protocol" && value.key.name == b"allow";
+    let named = |sub: Option<&[u8]>| {
+        let said = all.iter().rev().filter(is_allow);
+        said.filter(|value| value.protected && value.key.sub.as_deref() == sub)
+            .map(|value| &*value.value)
+            .next()
+    };
+    let general = named(None);
+    // Of the address's word for a transport Git makes the name of a program.
+    let is_open = general.is_none_or(|value| value.eq_ignore_ascii_case(ALWAYS));
+    let mut settings = vec![
+        setting(b"protocol.allow", general.filter(|_| !is_open).unwrap_or(b"user")),
+        setting(&allow(b"ext"), b"never"),
+    ];
+    let own = TRANSPORTS.iter().map(|(name, _)| name.as_bytes());
+    let is_other = |sub: &&[u8]| !own.clone().any(|own| own == *sub);
+    let others = all.iter().filter(is_allow).filter_map(|value| value.key.sub.as_deref()).filter(is_other);
+    settings.extend(others.map(|sub| setting(&allow(sub), b"never")));
+    settings.extend(TRANSPORTS.iter().map(|(name, git)| {
+        let value = named(Some(name.as_bytes())).or(general).unwrap_or(git.as_bytes());
+        setting(&allow(name.as_bytes()), value)
+    }));
     settings
 }
 
@@ -222,12 +236,6 @@ fn nothing(key: &Key) -> Vec<u8> {
         // A command has to be set, and does not count where the hook is off.
         (b"hook", b"command") => "true",
         (b"hook", b"event") => "none",
-        (b"protocol", b"allow") => match key.sub.as_deref() {
-            None => "user",
-            Some(b"http" | b"https" | b"git" | b"ssh") => "always",
-            Some(b"ext") => "never",
-            Some(_) => "user",
-        },
         _ => "",
     };
     value.as_bytes().to_vec()
@@ -260,7 +268,6 @@ const KEYS: &[(&str, &str)] = &[
     ("lfs", "args"),
     ("lfs", "path"),
     ("lfs", "standalonetransferagent"),
-    ("protocol", "allow"),
     ("remote", "vcs"),
     ("submodule", "update"),
 ];

@@ -224,7 +224,8 @@ impl<'r> Hooks<'r> {
                     self.take_back(&marker)?;
                     self.unadvertise(&marker)?;
                 }
-                // What keeps this from being undone, a lock, is what it failed by, and is told already.
+                // A lock that keeps this from being undone is what it failed by, and is told already; the note stays then,
+                // as it says what is still to be undone.
                 Err(_) => drop(self.unadvertise(&marker)),
             }
         }

@@ -246,8 +246,8 @@ impl Slot {
         })?;
         let lease = self.record.run.as_ref().and_then(Occupant::lease_id);
         match ObjectId::from_hex(raw.trim_ascii_end()) {
-            // Nothing may stand on a commit that is not there.
-            Ok(id) if lease == Some(id) || repo.is_commit(id) => Ok(id),
+            // Nothing may stand on a commit that is not there, or that is none but by its name.
+            Ok(id) if lease == Some(id) || repo.tree_of(id).is_ok() => Ok(id),
             Ok(id) => {
                 let message = format!("HEAD names {id}, which is no commit here");
                 Err(StoreError::Git { verb: "rev-parse".into(), message })

@@ -124,7 +124,12 @@ impl Slot {
         }
         if !self.is_there()? {
             // Somebody removed the folder. What the command had committed is still named by the registration.
-            let head = self.head(repo).unwrap_or(lease);
+            let head = match self.head(repo) {
+                Err(StoreError::Git { .. } | StoreError::TooLong { .. }) if !repo.git.git().stopped() => {
+                    lease
+                }
+                found => found?,
+            };
             let tree = if head == lease { tree } else { repo.tree_of(head)? };
             return Ok(Harvest { tree, head, nested: Vec::new() });
         }

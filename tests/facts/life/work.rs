@@ -185,6 +185,36 @@ fn commits_of_a_command_whose_slot_is_gone_are_kept() {
     assert_eq!(life.show(report["attempt"].as_str().unwrap(), "file"), "one\na");
     life.run(&["diff", "work"]).expect(0);
     life.repo.assert_sound();
+    // What is a commit by its name alone is none, with the folder and without it: the slot is free all the same.
+    let forged = "id=$(printf 'hello\\n' | git hash-object -t commit -w --stdin --literally)\n\
+                  echo $id >\"$(git rev-parse --git-dir)/HEAD\"; echo mine >>file";
+    for (gone, kept) in [("", true), ("; rm -rf \"$PWD\"", false)] {
+        let life = Life::new(&[("build", &format!("{forged}{gone}; exit 1"))]);
+        for branch in ["one", "two"] {
+            life.event(branch, "build", "");
+            let report = life.report(&["--jobs", "1", branch]).1;
+            assert_eq!(
+                (&report["result"], report["attempt"].is_string()),
+                (&"stalled".into(), kept),
+                "{report}"
+            );
+            assert!(!report["notes"].to_string().contains("not kept"), "{report}");
+        }
+        life.git(&["rev-list", "--objects", "--all"]);
+    }
+}
+
+/// K22: what an outcome has in its history is not beyond it.
+#[test]
+fn an_outcome_whose_slot_is_gone_leaves_no_attempt() {
+    let script =
+        "git commit -q --allow-empty -m mine; echo b >>file; git aynig set-state next; rm -rf \"$PWD\"";
+    let life = Life::new(&[("build", script)]);
+    life.event("work", "build", "");
+    let report = life.report(&["work"]).1;
+    assert_eq!(report["result"].as_str(), Some("own"), "{report}");
+    assert_eq!(life.show("work", "file"), "one\nb");
+    assert!(report["attempt"].is_null(), "{report}");
 }
 
 /// K25
