@@ -42,7 +42,9 @@ impl Runner<'_> {
         }
         if let Some(outcome) = outcome {
             let is_head = || self.store.read_commit(found.head).is_ok_and(|head| head.tree == found.tree);
-            if outcome.tree == found.tree || is_head() && self.descends(found.head, outcome.id)? {
+            if outcome.tree == found.tree
+                || is_head() && self.descends(found.head, outcome.id).unwrap_or(false)
+            {
                 return Ok(None);
             }
         }
@@ -59,7 +61,8 @@ impl Runner<'_> {
         found: &Harvest,
     ) -> Result<ObjectId, StoreError> {
         let mut parents = vec![lease];
-        if found.head != lease {
+        // What is not there would keep Git from packing the repository for as long as the attempt stands on it.
+        if found.head != lease && self.repo.git.is_whole(found.head, lease)? {
             parents.push(found.head);
         }
         let message = format!("aynig: attempt of run {run_id}\n").into_bytes();
@@ -109,7 +112,8 @@ impl Runner<'_> {
         }
         let whole = clean
             && matches!(step(head.event.as_ref(), run_id), Step::Outcome)
-            && self.descends(first, found.head)?;
+            && self.descends(first, found.head)?
+            && self.repo.git.is_whole(found.head, first)?;
         let commit = if whole { found.head } else { self.write_attempt(run_id, first, &found)? };
         self.keep(&name, commit)?;
         Ok(Some(name))

@@ -1,6 +1,6 @@
 //! `https` webhooks, posted to a TLS server on the loopback: authorities, proxies and deadlines (G5).
 
-use crate::notify::{PIECES, Post, project, read, webhook};
+use crate::notify::{PIECES, Post, hurried, project, read, webhook};
 use aynig::governed::*;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -73,7 +73,12 @@ fn tunnels() -> (String, mpsc::Receiver<String>) {
 
 /// One notification with this environment; its line of the audit.
 fn notified(url: &str, environment: &[(&str, &str)]) -> Value {
-    let project = project(json!([webhook("ops", url, &["run_completed"])]));
+    notified_by(webhook("ops", url, &["run_completed"]), environment)
+}
+
+/// Does what [`notified`] does, by this webhook.
+fn notified_by(webhook: Value, environment: &[(&str, &str)]) -> Value {
+    let project = project(json!([webhook]));
     let all = environment.iter().map(|(key, value)| (OsString::from(key), OsString::from(value)));
     let root = project.root().with_environment(all);
     let sent =
@@ -116,7 +121,8 @@ fn a_handshake_that_trickles_is_over_at_the_deadline() {
             thread::sleep(Duration::from_millis(20));
         }
     });
-    let line = notified(&format!("https://127.0.0.1:{port}/"), &[]);
+    let hurried = hurried("ops", &format!("https://127.0.0.1:{port}/"), &["run_completed"]);
+    let line = notified_by(hurried, &[]);
     assert_eq!((&line["delivered"], &line["timed_out"]), (&json!(false), &json!(true)), "{line}");
 }
 

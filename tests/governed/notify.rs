@@ -64,7 +64,14 @@ pub fn project(webhooks: Value) -> Project {
 }
 
 pub fn webhook(name: &str, url: &str, events: &[&str]) -> Value {
-    json!({ "name": name, "url": url, "events": events, "timeout_ms": 400, "headers": { "X-Key": "k-${SECRET}" }, "env": { "SECRET": "s" } })
+    json!({ "name": name, "url": url, "events": events, "timeout_ms": 30000, "headers": { "X-Key": "k-${SECRET}" }, "env": { "SECRET": "s" } })
+}
+
+/// A webhook that is soon too late.
+pub fn hurried(name: &str, url: &str, events: &[&str]) -> Value {
+    let mut webhook = webhook(name, url, events);
+    webhook["timeout_ms"] = json!(400);
+    webhook
 }
 
 #[test]
@@ -125,8 +132,8 @@ fn a_listener_that_hangs_or_is_not_there_changes_no_outcome() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let events = &["run_blocked"];
     let project = project(json!([
-        webhook("hanging", &format!("http://{}/", hanging.local_addr().unwrap()), events),
-        webhook("trickling", &format!("http://{address}/"), events),
+        hurried("hanging", &format!("http://{}/", hanging.local_addr().unwrap()), events),
+        hurried("trickling", &format!("http://{address}/"), events),
         webhook("closed", &format!("http://{closed}/"), events),
         webhook("refusing", &refusing, events),
     ]));

@@ -276,9 +276,16 @@ fn s29_before_trust_nothing_is_pushed_to_a_path() {
         let said = world.aynig(&dir, args).expect(2);
         assert!(said.err.contains("not trusted: the hooks of a repository at a path"), "{}", said.err);
     }
+    // Another key of that section says nothing of transports.
+    global(&world, &["protocol.version", "2"]);
     world.aynig(&dir, &["status", "--remote", "origin"]).expect(0);
-    global(&world, &["protocol.file.allow", "always"]);
+    global(&world, &["protocol.allow", "always"]);
+    global(&world, &["--unset", "protocol.version"]);
+    global(&world, &["protocol.version", "2"]);
     world.aynig(&dir, &["set-state", "build", "-b", "work", "--push"]).expect(0);
+    global(&world, &["protocol.allow", "never"]);
+    global(&world, &["protocol.file.allow", "always"]);
+    world.aynig(&dir, &["set-state", "build", "-b", "other", "--push"]).expect(0);
 }
 
 /// K34, S29: Git's own transports are there before trust, as the account allows them; what the repository says of them
@@ -326,6 +333,32 @@ fn s29_before_trust_the_account_says_which_transports_there_are() {
             world.git(&dir, &["config", "--unset", key]);
         }
     }
+}
+
+/// K34, S29: nor does a variable of the caller's open what an address makes a program of.
+#[test]
+fn s29_before_trust_no_variable_opens_another_transport() {
+    let world = World::any();
+    let dir = world.init("repo");
+    Place::new(&world, &dir).seed();
+    let fired = world.root().join("fired");
+    let url = format!("ext::touch {}", fired.display());
+    world.git(&dir, &["remote", "add", "origin", &url]);
+    let call = |allowed: &str| {
+        let mut command = world.command(world.root().join("bin/git-aynig"), &dir);
+        command.env("GIT_ALLOW_PROTOCOL", allowed).args(["status", "--remote", "origin"]);
+        Said::from(command.output().unwrap())
+    };
+    for allowed in ["ext", "ssh:ext:file", "file"] {
+        let said = call(allowed);
+        assert!(said.err.contains("transport 'ext' not allowed"), "{allowed}: {}", said.err);
+        assert!(!fired.exists(), "{allowed}");
+    }
+    // What it names of Git's own counts as ever.
+    world.git(&world.root(), &["clone", "-q", "--bare", "repo", "other.git"]);
+    world.git(&dir, &["remote", "set-url", "origin", "../other.git"]);
+    call("ext:file").expect(0);
+    assert!(call("ssh").err.contains("transport 'file' not allowed"));
 }
 
 /// K34, S29: a repository inside of `.aynig/` is not asked for its changes, for which Git would start its filters

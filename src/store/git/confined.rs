@@ -11,7 +11,7 @@ use super::command::Git;
 use crate::store::StoreError;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -58,7 +58,7 @@ impl Confined {
         let is_diff = |value: &&Value| value.key.section == b"diff" && is_program(&value.key);
         let diffs = all.iter().filter(is_diff).any(|value| !value.protected);
         let said = |sub: Option<&[u8]>, value: &Value| {
-            value.protected && value.key.section == b"protocol" && value.key.sub.as_deref() == sub
+            value.protected && is_allow(&value.key) && value.key.sub.as_deref() == sub
         };
         let narrowed = all.iter().any(|value| said(Some(b"file"), value) || said(None, value));
         let reading = (!narrowed).then(|| setting(b"protocol.file.allow", ALWAYS));
@@ -68,11 +68,17 @@ impl Confined {
         let proxies = |value: &&Value| value.key.section == b"core" && value.key.name == b"gitproxy";
         let proxied = all.iter().filter(proxies).any(|value| !value.protected);
         let proxied = proxied && std::env::var_os("GIT_PROXY_COMMAND").is_none();
-        let env = proxied.then(|| (OsString::from("GIT_PROXY_COMMAND"), OsString::new()));
+        let proxy = proxied.then(|| (OsString::from("GIT_PROXY_COMMAND"), OsString::new()));
+        // Where it is set, Git asks no configuration.
+        let allowed = std::env::var_os("GIT_ALLOW_PROTOCOL").map(|all| {
+            let own = |name: &&[u8]| TRANSPORTS.iter().any(|(own, _)| own.as_bytes() == *name);
+            let left: Vec<&[u8]> = all.as_bytes().split(|b| *b == b':').filter(own).collect();
+            (OsString::from("GIT_ALLOW_PROTOCOL"), OsString::from_vec(left.join(&b':')))
+        });
         let found = Arc::new(Found {
             settings: overrides(&all, is_program).into_iter().chain(own_transports(&all)).collect(),
             reading: reading.into_iter().collect(),
-            env: env.into_iter().collect(),
+            env: proxy.into_iter().chain(allowed).collect(),
             pushes_to_paths,
             filters,
             diffs,
@@ -174,6 +180,11 @@ fn overrides(all: &[Value], wanted: impl Fn(&Key) -> bool) -> Settings {
     settings
 }
 
+/// True for a key that says whether a transport is allowed.
+fn is_allow(key: &Key) -> bool {
+    key.section == b"protocol" && key.name == b"allow"
+}
+
 /// Git's own transports, with what Git allows of each unless it is told.
 const TRANSPORTS: &[(&str, &str)] =
     &[("file", "user"), ("git", "always"), ("http", "always"), ("https", "always"), ("ssh", "always")];
@@ -182,7 +193,7 @@ const TRANSPORTS: &[(&str, &str)] =
 /// say, and with `ext` it is a program.
 fn own_transports(all: &[Value]) -> Settings {
     let allow = |name: &[u8]| [&b"protocol."[..], name, b".allow"].concat();
-    let is_allow = |value: &&Value| value.key.section == b"protocol" && value.key.name == b"allow";
+    let is_allow = |value: &&Value| is_allow(&value.key);
     let named = |sub: Option<&[u8]>| {
         let said = all.iter().rev().filter(is_allow);
         said.filter(|value| value.protected && value.key.sub.as_deref() == sub)

@@ -125,12 +125,13 @@ impl Slot {
         if !self.is_there()? {
             // Somebody removed the folder. What the command had committed is still named by the registration.
             let head = match self.head(repo) {
-                Err(StoreError::Git { .. } | StoreError::TooLong { .. }) if !repo.git.git().stopped() => {
-                    lease
-                }
-                found => found?,
+                Err(error) if repo.git.git().stopped() => return Err(error),
+                found => found.unwrap_or(lease),
             };
-            let tree = if head == lease { tree } else { repo.tree_of(head)? };
+            let (tree, head) = match head != lease && repo.git.is_whole(head, lease)? {
+                true => (repo.tree_of(head)?, head),
+                false => (tree, lease),
+            };
             return Ok(Harvest { tree, head, nested: Vec::new() });
         }
         let first = self.harvest(repo, stage, lease, tree);

@@ -186,9 +186,25 @@ fn commits_of_a_command_whose_slot_is_gone_are_kept() {
     life.run(&["diff", "work"]).expect(0);
     life.repo.assert_sound();
     // What is a commit by its name alone is none, with the folder and without it: the slot is free all the same.
-    let forged = "id=$(printf 'hello\\n' | git hash-object -t commit -w --stdin --literally)\n\
-                  echo $id >\"$(git rev-parse --git-dir)/HEAD\"; echo mine >>file";
-    for (gone, kept) in [("", true), ("; rm -rf \"$PWD\"", false)] {
+    let nowhere = "1234567890123456789012345678901234567890";
+    let commit = |tree: &str, parent: &str| {
+        let by = "a <a@example.com> 1700000000 +0000";
+        format!("tree {tree}\\nparent {parent}\\nauthor {by}\\ncommitter {by}\\n\\nx\\n")
+    };
+    let (head, tree) = ("$(git rev-parse HEAD)", "$(git rev-parse HEAD:)");
+    for (content, gone) in [
+        ("hello\\n".to_owned(), false),
+        ("hello\\n".to_owned(), true),
+        (commit(nowhere, head), false),
+        (commit(nowhere, head), true),
+        (commit(tree, nowhere), false),
+        (commit(tree, nowhere), true),
+    ] {
+        let (gone, kept) = if gone { ("; rm -rf \"$PWD\"", false) } else { ("", true) };
+        let forged = format!(
+            "id=$(printf \"{content}\" | git hash-object -t commit -w --stdin --literally)\n\
+                              echo $id >\"$(git rev-parse --git-dir)/HEAD\"; echo mine >>file"
+        );
         let life = Life::new(&[("build", &format!("{forged}{gone}; exit 1"))]);
         for branch in ["one", "two"] {
             life.event(branch, "build", "");
@@ -200,7 +216,7 @@ fn commits_of_a_command_whose_slot_is_gone_are_kept() {
             );
             assert!(!report["notes"].to_string().contains("not kept"), "{report}");
         }
-        life.git(&["rev-list", "--objects", "--all"]);
+        life.git(&["rev-list", "--objects", "--quiet", "--all", "--reflog"]);
     }
 }
 
