@@ -346,6 +346,7 @@ pub fn note(at: &Addressed, note: &Note) -> Option<String> {
             full(name),
             at.call("retry")
         ),
+        Note::LeftOutKept(name) => format!("what its outcome leaves out is kept in {}", full(name)),
         Note::NotPublished(name, why) => {
             let hint = at.push(&full(name)).map(|push| format!("\nhint: {push}")).unwrap_or_default();
             format!("its work is kept here alone, in {}: {}{hint}", full(name), escape(why.as_bytes()))

@@ -421,6 +421,8 @@ impl ActiveRun<'_> {
             && let Ok(found) = self.taken(next, HeadIs::Lease(lease))
             && let Ok(commit) = self.outcome_commit(next, &found, lease, &[])
         {
+            let left_out = self.keep_left_out(next, &found)?;
+            self.report.notes.extend(left_out.map(Note::LeftOutKept));
             attempt = self.keep_outcome(commit)?;
             self.slot.keep_apart(self.runner.repo, &self.claim.run.id, &found)?;
         }

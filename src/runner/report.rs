@@ -364,6 +364,8 @@ pub enum Note {
     /// An outcome that could not be brought to the remote, or written to the branch; it is kept under this
     /// ref.
     OutcomeKept(RefName),
+    /// What an outcome leaves out of what its run did; it is kept under this ref.
+    LeftOutKept(RefName),
     /// Work that is kept in this repository but could not be published, and why.
     NotPublished(RefName, String),
     /// Work of an earlier run that was found in a slot and kept, and the branch that the run was on.

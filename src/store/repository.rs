@@ -369,13 +369,17 @@ impl Repository {
         self.gix().find_header(id).is_ok_and(|found| found.kind().is_commit())
     }
 
-    /// Returns the tree of a commit that this repository has.
+    /// Returns the tree of a commit; an error where this repository does not have the one and the other.
     pub(crate) fn tree_of(&self, id: ObjectId) -> Result<ObjectId, StoreError> {
         let cannot = |cause: String| StoreError::Object { id, cause };
         let gix = self.gix();
         let commit = gix.find_commit(gix::ObjectId::from_bytes_or_panic(id.as_bytes()));
-        let tree = commit.map_err(|e| cannot(e.to_string()))?.tree_id().map_err(|e| cannot(e.to_string()))?;
-        ObjectId::from_bytes(tree.as_bytes()).map_err(|e| cannot(e.to_string()))
+        let commit = commit.map_err(|e| cannot(e.to_string()))?;
+        let tree = commit.tree_id().map_err(|e| cannot(e.to_string()))?;
+        match gix.find_header(tree).is_ok_and(|found| found.kind().is_tree()) {
+            true => ObjectId::from_bytes(tree.as_bytes()).map_err(|e| cannot(e.to_string())),
+            false => Err(cannot(format!("its tree {tree} is missing"))),
+        }
     }
 
     /// Returns which bits a new file or folder at this path gets: those that `core.sharedRepository` asks for

@@ -264,29 +264,6 @@ impl RepoGit {
         }
     }
 
-    /// True where everything is there that a commit of a command's has and neither `base` nor any ref does: a command
-    /// can write a commit of what there is not.
-    pub(crate) fn is_whole(&self, commit: ObjectId, base: ObjectId) -> Result<bool, StoreError> {
-        let args = [
-            "--objects",
-            "--quiet",
-            "--exclude-promisor-objects",
-            &commit.to_string(),
-            "--not",
-            &base.to_string(),
-            // Not by the HEAD of a slot: that may be this very commit.
-            "--single-worktree",
-            "--all",
-        ];
-        let output = self.here().of_an_enemy().verb("rev-list").args(args).output()?;
-        match output.status.success() {
-            false if self.git.stopped() => {
-                Err(StoreError::Git { verb: "rev-list".into(), message: output.message })
-            }
-            is_whole => Ok(is_whole),
-        }
-    }
-
     /// True where a local branch has this commit.
     pub(crate) fn is_on_a_branch(&self, id: ObjectId) -> Result<bool, StoreError> {
         let contains = format!("--contains={id}");

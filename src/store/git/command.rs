@@ -10,7 +10,7 @@
 //! `GitCommand::spawn`. Implements K15 (end), K37, K43 (children of ours).
 
 use super::children::{self, MayLock};
-use super::confined::{Confined, Found, Settings};
+use super::confined::{Confined, Found, Settings, own_alone};
 use super::pins::{PINNED, is_passed_on};
 use crate::protocol::id::ObjectId;
 use crate::store::disk::Shared;
@@ -374,6 +374,11 @@ impl GitCommand {
             // The address that is asked is the repository's, not the user's.
             self.inner.env("GIT_PROTOCOL_FROM_USER", "0");
             self.inner.envs(found.env.iter().map(|(k, v)| (k, v)));
+            // Where it is set, Git asks no configuration.
+            let allowed = self.inner.get_envs().find(|(name, _)| *name == "GIT_ALLOW_PROTOCOL");
+            if let Some(own) = allowed.and_then(|(_, value)| value).map(own_alone) {
+                self.inner.env("GIT_ALLOW_PROTOCOL", own);
+            }
             self.settings = [&found.settings[..], &self.settings].concat();
             if matches!(self.verb.as_str(), "fetch" | "ls-remote") {
                 // Reading from a path runs nothing of that repository's; pushing to a path runs its hooks.

@@ -10,7 +10,7 @@
 use super::command::Git;
 use crate::store::StoreError;
 use std::collections::{BTreeSet, HashMap};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -68,17 +68,11 @@ impl Confined {
         let proxies = |value: &&Value| value.key.section == b"core" && value.key.name == b"gitproxy";
         let proxied = all.iter().filter(proxies).any(|value| !value.protected);
         let proxied = proxied && std::env::var_os("GIT_PROXY_COMMAND").is_none();
-        let proxy = proxied.then(|| (OsString::from("GIT_PROXY_COMMAND"), OsString::new()));
-        // Where it is set, Git asks no configuration.
-        let allowed = std::env::var_os("GIT_ALLOW_PROTOCOL").map(|all| {
-            let own = |name: &&[u8]| TRANSPORTS.iter().any(|(own, _)| own.as_bytes() == *name);
-            let left: Vec<&[u8]> = all.as_bytes().split(|b| *b == b':').filter(own).collect();
-            (OsString::from("GIT_ALLOW_PROTOCOL"), OsString::from_vec(left.join(&b':')))
-        });
+        let env = proxied.then(|| (OsString::from("GIT_PROXY_COMMAND"), OsString::new()));
         let found = Arc::new(Found {
             settings: overrides(&all, is_program).into_iter().chain(own_transports(&all)).collect(),
             reading: reading.into_iter().collect(),
-            env: proxy.into_iter().chain(allowed).collect(),
+            env: env.into_iter().collect(),
             pushes_to_paths,
             filters,
             diffs,
@@ -188,6 +182,12 @@ fn is_allow(key: &Key) -> bool {
 /// Git's own transports, with what Git allows of each unless it is told.
 const TRANSPORTS: &[(&str, &str)] =
     &[("file", "user"), ("git", "always"), ("http", "always"), ("https", "always"), ("ssh", "always")];
+
+/// Returns those of these transports, which colons divide, that are Git's own.
+pub(crate) fn own_alone(allowed: &OsStr) -> OsString {
+    let own = |name: &&[u8]| TRANSPORTS.iter().any(|(own, _)| own.as_bytes() == *name);
+    OsString::from_vec(allowed.as_bytes().split(|b| *b == b':').filter(own).collect::<Vec<_>>().join(&b':'))
+}
 
 /// Returns what leaves Git its own transports alone, as the account allows them: an address is the repository's to
 /// say, and with `ext` it is a program.

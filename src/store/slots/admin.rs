@@ -226,8 +226,8 @@ impl Slot {
             return Ok(());
         }
         self.clean_admin(repo, lease)?;
-        // Git refuses every push, and every `git gc`, while a HEAD names what is not there, or not all there.
-        self.detach(repo, lease)?;
+        // Git refuses every push, and every `git gc`, while a HEAD names what is not there.
+        self.detach(repo, self.head(repo).unwrap_or(lease))?;
         self.drop_modules(repo)
     }
 

@@ -124,13 +124,9 @@ impl Slot {
         }
         if !self.is_there()? {
             // Somebody removed the folder. What the command had committed is still named by the registration.
-            let head = match self.head(repo) {
+            let (tree, head) = match self.gone(repo, lease) {
                 Err(error) if repo.git.git().stopped() => return Err(error),
-                found => found.unwrap_or(lease),
-            };
-            let (tree, head) = match head != lease && repo.git.is_whole(head, lease)? {
-                true => (repo.tree_of(head)?, head),
-                false => (tree, lease),
+                found => found.unwrap_or((tree, lease)),
             };
             return Ok(Harvest { tree, head, nested: Vec::new() });
         }
@@ -171,6 +167,14 @@ impl Slot {
             Err(StoreError::Git { .. }) if !repo.git.git().stopped() => whole(),
             Err(other) => Err(other),
         }
+    }
+
+    /// Returns the tree and the id of the commit at the HEAD of a slot whose folder is gone; an error where Git could not
+    /// walk from there, and so not go by it later either.
+    fn gone(&self, repo: &Repository, lease: ObjectId) -> Result<(ObjectId, ObjectId), StoreError> {
+        let head = self.head(repo)?;
+        repo.git.is_ancestor(lease, head)?;
+        Ok((repo.tree_of(head)?, head))
     }
 
     /// Returns all names at the top of the slot but `.git`, which makes it a worktree.

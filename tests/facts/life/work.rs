@@ -200,6 +200,7 @@ fn commits_of_a_command_whose_slot_is_gone_are_kept() {
         (commit(tree, nowhere), false),
         (commit(tree, nowhere), true),
     ] {
+        let has_parent = content != commit(tree, nowhere);
         let (gone, kept) = if gone { ("; rm -rf \"$PWD\"", false) } else { ("", true) };
         let forged = format!(
             "id=$(printf \"{content}\" | git hash-object -t commit -w --stdin --literally)\n\
@@ -216,8 +217,26 @@ fn commits_of_a_command_whose_slot_is_gone_are_kept() {
             );
             assert!(!report["notes"].to_string().contains("not kept"), "{report}");
         }
-        life.git(&["rev-list", "--objects", "--quiet", "--all", "--reflog"]);
+        if has_parent {
+            life.git(&["rev-list", "--objects", "--quiet", "--all", "--reflog"]);
+        }
     }
+}
+
+/// K24, K26: of a run that lost its lease nothing is dropped that its outcome would leave out.
+#[test]
+fn a_fenced_run_keeps_what_its_outcome_leaves_out() {
+    let take = "{\"state\":\"next\",\"take\":{\"paths\":[\"mine\"],\"rest\":\"kept\"}}";
+    let script = format!("echo a >mine; echo b >other; git branch -qf work main; echo 'SET_STATE {take}'");
+    let life = Life::new(&[("build", &script)]);
+    life.event("work", "build", "");
+    let report = life.report(&["work"]).1;
+    assert_eq!(report["result"].as_str(), Some("fenced"), "{report}");
+    let attempt = report["attempt"].as_str().unwrap();
+    assert_eq!(life.show(attempt, "mine"), "a");
+    let rejected = format!("{attempt}-rejected");
+    assert_eq!(life.show(&rejected, "other"), "b");
+    assert!(report["notes"].to_string().contains(&rejected), "{report}");
 }
 
 /// K22: what an outcome has in its history is not beyond it.
