@@ -24,8 +24,9 @@ use std::collections::{HashSet, VecDeque};
 const COMMITS: usize = 1000;
 
 impl Runner<'_> {
-    /// Writes what the slot holds beyond its lease, and beyond an outcome that the command wrote itself, under `refs/aynig/attempts/`; `None` where there is nothing. Repositories inside the slot,
-    /// which no tree can hold, are moved away ([`Runner::note_modules`] says where).
+    /// Writes what the slot holds beyond its lease, and beyond an outcome that the command wrote itself, under
+    /// `refs/aynig/attempts/`; `None` where there is nothing. Repositories inside the slot, which no tree can hold, are
+    /// moved away ([`Runner::note_modules`] says where).
     pub(super) fn keep_attempt(
         &self,
         slot: &Slot,
