@@ -192,7 +192,12 @@ impl Runner<'_> {
         let all = indexes
             .map(|path| (path, "outcomes cannot be brought into that working tree"))
             .chain([(common.join("config.lock"), "the configuration cannot be changed")])
-            .chain([(common.join("shallow.lock"), "nothing can be fetched")]);
+            .chain([(common.join("shallow.lock"), "nothing can be fetched")])
+            // A command's own Git leaves it where it is killed, and Git passes over it without a word.
+            .chain([(
+                common.join("objects/maintenance.lock"),
+                "'git maintenance' does nothing, gc included",
+            )]);
         for (path, why) in all {
             let changed = path.symlink_metadata().and_then(|m| m.modified());
             let age = changed.ok().and_then(|t| t.elapsed().ok()).unwrap_or_default();

@@ -480,6 +480,7 @@ fn locks_of_gits_own_are_named_with_what_they_keep_from_happening() {
         ("worktrees/tree/index.lock", "outcomes cannot be brought into that working tree"),
         ("config.lock", "the configuration cannot be changed"),
         ("shallow.lock", "nothing can be fetched"),
+        ("objects/maintenance.lock", "'git maintenance' does nothing, gc included"),
     ] {
         let path = rig.git_dir().join(lock);
         std::fs::write(&path, "").unwrap();
