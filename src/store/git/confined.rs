@@ -57,14 +57,9 @@ impl Confined {
         let filters = all.iter().any(|value| !value.protected && value.key.section == b"filter");
         let is_diff = |value: &&Value| value.key.section == b"diff" && is_program(&value.key);
         let diffs = all.iter().filter(is_diff).any(|value| !value.protected);
-        let said = |sub: Option<&[u8]>, value: &Value| {
-            value.protected && is_allow(&value.key) && value.key.sub.as_deref() == sub
-        };
-        let narrowed = all.iter().any(|value| said(Some(b"file"), value) || said(None, value));
-        let reading = (!narrowed).then(|| setting(b"protocol.file.allow", ALWAYS));
-        let file = all.iter().rev().find(|value| said(Some(b"file"), value));
-        let file = file.or_else(|| all.iter().rev().find(|value| said(None, value)));
-        let pushes_to_paths = file.is_some_and(|value| value.value.eq_ignore_ascii_case(ALWAYS));
+        let file = allowed(&all, Some(b"file")).or_else(|| allowed(&all, None));
+        let reading = file.is_none().then(|| setting(b"protocol.file.allow", ALWAYS));
+        let pushes_to_paths = file.is_some_and(|value| value.eq_ignore_ascii_case(ALWAYS));
         let proxies = |value: &&Value| value.key.section == b"core" && value.key.name == b"gitproxy";
         let proxied = all.iter().filter(proxies).any(|value| !value.protected);
         let proxied = proxied && std::env::var_os("GIT_PROXY_COMMAND").is_none();
@@ -179,6 +174,12 @@ fn is_allow(key: &Key) -> bool {
     key.section == b"protocol" && key.name == b"allow"
 }
 
+/// Returns what the account says of a transport, or of all that it does not name; the last value counts, as with Git.
+fn allowed<'v>(all: &'v [Value], sub: Option<&[u8]>) -> Option<&'v [u8]> {
+    let is_it = |value: &&Value| value.protected && is_allow(&value.key) && value.key.sub.as_deref() == sub;
+    all.iter().rev().find(is_it).map(|value| &*value.value)
+}
+
 /// Git's own transports, with what Git allows of each unless it is told.
 const TRANSPORTS: &[(&str, &str)] =
     &[("file", "user"), ("git", "always"), ("http", "always"), ("https", "always"), ("ssh", "always")];
@@ -193,14 +194,7 @@ pub(crate) fn own_alone(allowed: &OsStr) -> OsString {
 /// say, and with `ext` it is a program.
 fn own_transports(all: &[Value]) -> Settings {
     let allow = |name: &[u8]| [&b"protocol."[..], name, b".allow"].concat();
-    let is_allow = |value: &&Value| is_allow(&value.key);
-    let named = |sub: Option<&[u8]>| {
-        let said = all.iter().rev().filter(is_allow);
-        said.filter(|value| value.protected && value.key.sub.as_deref() == sub)
-            .map(|value| &*value.value)
-            .next()
-    };
-    let general = named(None);
+    let general = allowed(all, None);
     // Of the address's word for a transport Git makes the name of a program.
     let is_open = general.is_none_or(|value| value.eq_ignore_ascii_case(ALWAYS));
     let mut settings = vec![
@@ -209,10 +203,11 @@ fn own_transports(all: &[Value]) -> Settings {
     ];
     let own = TRANSPORTS.iter().map(|(name, _)| name.as_bytes());
     let is_other = |sub: &&[u8]| !own.clone().any(|own| own == *sub);
-    let others = all.iter().filter(is_allow).filter_map(|value| value.key.sub.as_deref()).filter(is_other);
+    let named = all.iter().filter(|value| is_allow(&value.key));
+    let others = named.filter_map(|value| value.key.sub.as_deref()).filter(is_other);
     settings.extend(others.map(|sub| setting(&allow(sub), b"never")));
     settings.extend(TRANSPORTS.iter().map(|(name, git)| {
-        let value = named(Some(name.as_bytes())).or(general).unwrap_or(git.as_bytes());
+        let value = allowed(all, Some(name.as_bytes())).or(general).unwrap_or(git.as_bytes());
         setting(&allow(name.as_bytes()), value)
     }));
     settings

@@ -211,14 +211,11 @@ impl<'r> Hooks<'r> {
     pub(crate) fn install(&self, program: &Path) -> Result<Vec<(HookEvent, Standing)>, StoreError> {
         let marker = self.repo.aynig_dir().join("hooks-installed");
         let put = self.put(program, &marker);
-        let stand = || self.events().iter().map(|event| Ok((*event, self.standing(*event)?)));
-        let all: Result<Vec<(HookEvent, Standing)>, StoreError> = stand().collect();
+        let stand = self.events().iter().map(|event| Ok((*event, self.standing(*event)?)));
+        let all: Result<Vec<(HookEvent, Standing)>, StoreError> = stand.collect();
         // Without a hook nothing is to say that there are some.
-        let any = match &all {
-            Ok(all) => all.iter().any(|(_, standing)| standing.is_installed()),
-            Err(_) => true,
-        };
-        if !any && self.files()?.is_empty() && self.by_hand()?.is_empty() {
+        let none = all.as_ref().is_ok_and(|all| !all.iter().any(|(_, standing)| standing.is_installed()));
+        if none && self.files()?.is_empty() && self.by_hand()?.is_empty() {
             match put {
                 Ok(()) => {
                     self.take_back(&marker)?;
