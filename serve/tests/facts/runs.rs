@@ -1,6 +1,6 @@
 //! The shared contract's routes and socket (W5, W6), over flows that `git aynig flow` would show as well.
 
-use crate::support::{Answer, Server, UPGRADE, World, frame, head};
+use crate::support::{Answer, Server, UPGRADE, World, head, text};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::Write;
@@ -268,7 +268,7 @@ pub fn live(server: &Server, query: &str) -> TcpStream {
 
 pub fn next(stream: &mut TcpStream) -> Value {
     loop {
-        let event: Value = serde_json::from_str(&frame(stream).expect("a frame")).unwrap();
+        let event: Value = serde_json::from_str(&text(stream).expect("a frame")).unwrap();
         if event["type"] != "node.heartbeat" {
             return event;
         }
