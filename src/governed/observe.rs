@@ -6,7 +6,7 @@
 use super::error::not_text;
 use super::journal::HISTORY;
 use super::json::{self, Object};
-use super::outcome::{PLANNING, plain};
+use super::outcome::plain;
 use super::root::Root;
 use super::state::{State, Turn};
 use super::{GovernedError, disk, lines};
@@ -18,7 +18,6 @@ use crate::store::workspace::{KnownTree, Workspace};
 use crate::supervisor::beneath::Kind;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -272,63 +271,14 @@ impl Changes {
     }
 }
 
-/// What `git add` would leave out, because rules for ignoring hide it.
-#[derive(Debug, Default)]
-pub(crate) struct Hidden {
-    /// Files, which a commit takes by their names.
-    pub files: BTreeSet<String>,
-    /// What no commit takes by its name: symbolic links, and names that are not UTF-8.
-    pub left: BTreeSet<String>,
-}
-
-impl Hidden {
-    fn of<'p>(root: &Root, paths: impl IntoIterator<Item = &'p [u8]>) -> Self {
-        let mut hidden = Self::default();
-        for path in paths {
-            let text = String::from_utf8_lossy(path);
-            match kind(root, OsStr::from_bytes(path)) {
-                Some(Kind::File) if text.as_bytes() == path => hidden.files.insert(text.into_owned()),
-                Some(Kind::File | Kind::Link) => hidden.left.insert(text.into_owned()),
-                Some(Kind::Folder | Kind::Other) | None => continue,
-            };
-        }
-        hidden
-    }
-
-    /// Adds what is hidden of other paths.
-    pub(crate) fn and(mut self, other: Self) -> Self {
-        self.files.extend(other.files);
-        self.left.extend(other.left);
-        self
-    }
-
-    /// Leaves out what was there before.
-    pub(crate) fn since(mut self, before: &Self) -> Self {
-        self.files.retain(|path| !before.files.contains(path));
-        self.left.retain(|path| !before.left.contains(path));
-        self
-    }
-}
-
-fn kind(root: &Root, path: &OsStr) -> Option<Kind> {
-    disk::kind(root, &root.join(path)).ok().flatten()
-}
-
-/// Returns what is hidden of these files.
-pub(crate) fn hidden(root: &Root, files: &[&str]) -> Result<Hidden, GovernedError> {
-    let Some(workspace) = workspace(root)? else { return Ok(Hidden::default()) };
-    let there = |path: &String| matches!(kind(root, path.as_ref()), Some(Kind::File | Kind::Link));
+/// Returns those of these files that exist and that `git add` would leave out, because ignore rules hide
+/// them.
+pub(crate) fn hidden(root: &Root, files: &[&str]) -> Result<Vec<String>, GovernedError> {
+    let Some(workspace) = workspace(root)? else { return Ok(Vec::new()) };
+    let there =
+        |path: &String| matches!(disk::kind(root, &root.join(path)), Ok(Some(Kind::File | Kind::Link)));
     let files: Vec<String> = files.iter().filter_map(|path| plain(path)).filter(there).collect();
-    let files = workspace.ignored(root.folder(), &files).map_err(failed)?;
-    Ok(Hidden::of(root, files.iter().map(String::as_bytes)))
-}
-
-/// Returns what is hidden where a role leaves proposals without declaring them. What lies below `.agentxchain/` is not
-/// looked for: that is the run's own, and committed as such.
-pub(crate) fn hidden_proposals(root: &Root) -> Result<Hidden, GovernedError> {
-    let Some(workspace) = workspace(root)? else { return Ok(Hidden::default()) };
-    let listed = workspace.ignored_below(root.folder(), PLANNING).map_err(failed)?;
-    Ok(Hidden::of(root, listed.split(|byte| *byte == 0)))
+    workspace.ignored(root.folder(), &files).map_err(failed)
 }
 
 /// Compares the workspace with a turn's baseline.

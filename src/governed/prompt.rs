@@ -47,7 +47,7 @@ pub(super) fn prompt(
         }
         Authority::Proposed => {
             "You propose changes: put them below `.agentxchain/proposed/` or `.planning/`. Any other file that you change \
-             has to be in `files_changed`. `artifact.type` is `patch`, or `commit` or `review`.\n"
+             has to be in `files_changed`, and so has a file below `.planning/` that `.gitignore` hides. `artifact.type` is `patch`, or `commit` or `review`.\n"
         }
         Authority::ReviewOnly => {
             "You review. Write below `.planning/` or `.agentxchain/reviews/` only, and list those files in \

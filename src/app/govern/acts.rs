@@ -2,11 +2,11 @@
 
 use super::next::role_after;
 use super::{Done, Facts, hooks};
-use crate::governed::observe::{self, Hidden};
+use crate::governed::disk::{self, Kind};
 use crate::governed::{
     self, AcceptOptions, Accepted, Block, BundleOptions, Config, Escalation, GateAction, GovernedError,
     HookPhase, Reactivation, Rejected, Rejection, Resolution, Root, get_active_turn,
-    get_turn_staging_result_path, load_state, stage_again, stage_result, write_dispatch_bundle,
+    get_turn_staging_result_path, load_state, observe, stage_again, stage_result, write_dispatch_bundle,
 };
 use crate::protocol::declaration::is_inside;
 
@@ -58,14 +58,12 @@ pub(crate) fn accept(
         // The refusal is returned, whatever comes of that.
         let _ = stage_again(root, &id, before.as_deref());
     }
-    // Nobody worked where a verb accepts a turn.
-    accepted_as(root, config, accepted?, Hidden::default())
+    accepted_as(root, config, accepted?)
 }
 
-/// Describes a turn that was accepted. What the turn declares as changed, what a gate looked at, and what it proposes
-/// without declaring it, is committed even where ignore rules hide it: a gate that saw the file, and a commit without it,
-/// would be a promise that does not hold.
-pub(super) fn accepted_as(root: &Root, config: &Config, accepted: Accepted, proposals: Hidden) -> Acted {
+/// Describes a turn that was accepted. What the turn declares as changed, and what a gate looked at, is committed even where
+/// ignore rules hide it: a gate that saw the file, and a commit without it, would be a promise that does not hold.
+pub(super) fn accepted_as(root: &Root, config: &Config, accepted: Accepted) -> Acted {
     let was_asked = accepted.gate_result.is_some() || accepted.completion_result.is_some();
     let Accepted { accepted, state, validation, gate_result, completion_result, .. } = accepted;
     let mut done = Done::new(state, format!("{}: turn {} accepted", accepted.role(), accepted.turn_id()));
@@ -78,10 +76,12 @@ pub(super) fn accepted_as(root: &Root, config: &Config, accepted: Accepted, prop
     }
     let judged = if was_asked { config.files_of_gate(accepted.phase()) } else { Vec::new() };
     let promised: Vec<&str> = accepted.files_changed().into_iter().chain(judged).collect();
-    let Hidden { files, left } = observe::hidden(root, &promised)?.and(proposals);
-    done.paths = files.into_iter().filter(|path| is_inside(path)).collect();
-    let why = "rules for ignoring hide it, and it is no file with a name in UTF-8";
-    done.warnings.extend(left.iter().map(|path| format!("'{path}' is not committed: {why}")));
+    let hidden = observe::hidden(root, &promised)?.into_iter().filter(|path| is_inside(path));
+    let is_link = |path: &String| matches!(disk::kind(root, &root.join(path)), Ok(Some(Kind::Link)));
+    let (links, files): (Vec<String>, Vec<String>) = hidden.partition(is_link);
+    done.paths = files;
+    let why = "it is a symbolic link that rules for ignoring hide";
+    done.warnings.extend(links.iter().map(|link| format!("'{link}' is not committed: {why}")));
     let warnings: Vec<String> = done.warnings.iter().map(|warning| warned(warning)).collect();
     let said = [accepted.summary().to_owned(), warnings.join("\n")];
     done.body = said.into_iter().filter(|said| !said.is_empty()).collect::<Vec<_>>().join("\n\n");

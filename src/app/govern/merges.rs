@@ -38,7 +38,7 @@ pub(crate) fn logs(root: &Root) -> Result<Vec<String>, GovernedError> {
     }
     talk(root)?;
     // Where the project tracks the file, it is committed as any file is, with what attributes make of it.
-    Ok(observe::hidden(root, &[PROJECTS])?.files.into_iter().collect())
+    observe::hidden(root, &[PROJECTS])
 }
 
 fn talk(root: &Root) -> Result<(), GovernedError> {

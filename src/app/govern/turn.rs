@@ -11,8 +11,6 @@ use super::begin::begun;
 use super::driver::{Driver, Sent, Worked};
 use super::next::{Next, is_dispatchable};
 use super::{Act, Done, hooks};
-use crate::governed::config::Authority;
-use crate::governed::observe::{self, Hidden};
 use crate::governed::{
     AcceptOptions, BundleOptions, GovernedError, HookPhase, Rejection, RunStatus, Turn, accept_turn,
     assign_turn, get_active_turns, load_state, out_of_time, reject_turn, set_aside_result,
@@ -48,8 +46,6 @@ impl Turning<'_> {
             },
         };
         let state = load_state(root, config)?;
-        // What is hidden before the worker begins is a file that was copied or kept for it, and not its proposal.
-        let before = self.proposals()?;
         let options = BundleOptions { turn_id: Some(turn.id().to_owned()), warnings: Vec::new() };
         let bundle = write_dispatch_bundle(root, &state, config, &options)?;
         let worked = match self.driver.dispatch(&state, &bundle.turn, &bundle.path)? {
@@ -66,7 +62,7 @@ impl Turning<'_> {
             }
             Sent::Worked(worked) => worked,
         };
-        let mut done = Done::settled(self.judge(&turn, worked, &before))?;
+        let mut done = Done::settled(self.judge(&turn, worked))?;
         if load_state(root, config)?.turn(turn.id()).is_none() {
             done.rest = Rest::All;
         } else {
@@ -102,17 +98,8 @@ impl Turning<'_> {
         done.body.push_str(&format!("What it changed is in no file of the branch; {name} keeps it."));
     }
 
-    /// Returns what the role may have proposed where rules for ignoring hide it.
-    fn proposals(&self) -> Result<Hidden, GovernedError> {
-        let Driver { root, config, .. } = self.driver;
-        match config.authority(self.role) {
-            Authority::Proposed => observe::hidden_proposals(root),
-            Authority::Authoritative | Authority::ReviewOnly => Ok(Hidden::default()),
-        }
-    }
-
-    /// Decides what becomes of a turn whose worker has ended; what was hidden `before` it began is not its work.
-    fn judge(&self, turn: &Turn, worked: Worked, before: &Hidden) -> Result<Done, GovernedError> {
+    /// Decides what becomes of a turn whose worker has ended.
+    fn judge(&self, turn: &Turn, worked: Worked) -> Result<Done, GovernedError> {
         let Driver { root, config, .. } = self.driver;
         match worked {
             Worked::OutOfTime(time) => return Err(out_of_time(root, config, turn.id(), &time)),
@@ -121,7 +108,7 @@ impl Turning<'_> {
         }
         let options = AcceptOptions { turn_id: Some(turn.id().to_owned()), ..AcceptOptions::default() };
         match accept_turn(root, config, &options) {
-            Ok(accepted) => accepted_as(root, config, accepted, self.proposals()?.since(before)),
+            Ok(accepted) => accepted_as(root, config, accepted),
             // The turn begins again, from the worktree as it is with what was accepted since.
             Err(GovernedError::Conflict { state, .. }) if state.status() != Some(RunStatus::Blocked) => {
                 let why = "it conflicts with what was accepted since it was assigned";

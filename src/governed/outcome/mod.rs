@@ -14,7 +14,7 @@ mod schema;
 mod stages;
 
 pub(super) use paths::plain;
-pub(crate) use paths::{PLANNING, RESERVED, is_product, is_proposal};
+pub(crate) use paths::{RESERVED, is_product, is_proposal};
 pub(crate) use result::TurnResult;
 #[cfg(feature = "conformance")]
 pub(crate) use schema::CATEGORIES;

@@ -8,9 +8,6 @@ pub(crate) const RESERVED: [&str; 4] = [
     ".agentxchain/lock.json",
 ];
 
-/// The folder in which a role may write whatever its authority.
-pub(crate) const PLANNING: &str = ".planning/";
-
 /// Returns the path without `.`, `..` and doubled slashes; `None` for one that leaves the root.
 pub(in crate::governed) fn plain(path: &str) -> Option<String> {
     if path.starts_with('/') {
@@ -30,13 +27,13 @@ pub(in crate::governed) fn plain(path: &str) -> Option<String> {
 /// True for a path that a review may not write.
 pub(crate) fn is_product(path: &str) -> bool {
     let path = plain(path).unwrap_or_else(|| path.to_owned());
-    !path.starts_with(PLANNING) && !path.starts_with(".agentxchain/reviews/")
+    !path.starts_with(".planning/") && !path.starts_with(".agentxchain/reviews/")
 }
 
 /// True for a path at which a role leaves what it proposes, whether it declares it or not.
 pub(crate) fn is_proposal(path: &str) -> bool {
     let path = plain(path).unwrap_or_else(|| path.to_owned());
-    let below = [PLANNING, ".agentxchain/proposed/", ".agentxchain/reviews/", ".agentxchain/reports/"];
+    let below = [".planning/", ".agentxchain/proposed/", ".agentxchain/reviews/", ".agentxchain/reports/"];
     below.iter().any(|folder| path.starts_with(folder))
 }
 

@@ -186,16 +186,6 @@ impl Workspace {
     pub(crate) fn ignored(&self, folder: &Path, paths: &[String]) -> Result<Vec<String>, StoreError> {
         ignored_among(self.command()?.in_dir(folder), paths)
     }
-
-    /// Returns what is ignored below a path in a folder of the working tree, relative to that folder and
-    /// NUL-separated.
-    ///
-    /// # Errors
-    /// What Git says.
-    pub(crate) fn ignored_below(&self, folder: &Path, path: &str) -> Result<Vec<u8>, StoreError> {
-        let args = ["-z", "--others", "--ignored", "--exclude-standard", "--", path];
-        self.command()?.in_dir(folder).verb("ls-files").args(args).ok()
-    }
 }
 
 /// True where a folder and a file in it belong to this account, or where `safe.directory` names the folder.

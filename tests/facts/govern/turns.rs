@@ -480,7 +480,8 @@ fn a_declared_file_that_is_ignored_is_committed_with_its_turn() {
     life.write(".gitignore", "*.log\n");
     life.git(&["add", ".gitignore"]);
     life.git(&["commit", "-qm", "rules"]);
-    let script = "echo x >other.log; echo y >made.log; echo z >':!z'\nresult '\"./made.log\", \":!z\", \".git/config\"' workspace human";
+    let script = "echo x >other.log; echo y >made.log; echo z >':!z'; ln -s file link.log\n\
+                  result '\"link.log\", \"./made.log\", \":!z\", \".git/config\"' workspace human";
     worker(&life, &format!("{RESULT}{script}"));
     govern(&life, &["start", "-b", "work"]).expect(0);
     life.run(&["tick", "work"]).expect(0);
@@ -490,42 +491,30 @@ fn a_declared_file_that_is_ignored_is_committed_with_its_turn() {
     assert_eq!(life.git(&["show", "work:./:!z"]), "z");
     let files = life.git(&["ls-tree", "-r", "--name-only", "work"]);
     assert!(!files.contains("other.log") && !files.contains("config\n.git"), "{files}");
+    let said = life.git(&["log", "-1", "--format=%B", "work"]);
+    assert!(said.contains("warning: 'link.log' is not committed: it is a symbolic link"), "{said}");
+    assert!(!files.contains("link.log"), "{files}");
 }
 
-/// G12: so is what a role proposes below `.planning/` without declaring it, but for what was copied there for the worker;
-/// what no commit can take by its name is told.
+/// G12, G14: so is a proposal of which the prompt says that it has to be declared.
 #[test]
-fn a_proposal_that_is_ignored_is_committed_with_its_turn() {
+fn a_proposal_that_is_ignored_is_declared() {
     let life = life(|config| {
         one_phase(config, "qa");
         config["roles"]["qa"]["write_authority"] = json!("proposed");
     });
-    life.write(".gitignore", ".planning/*\n!.planning/seen.md\nl\n*.log\n");
-    life.write(".gitattributes", "*.md ident\n");
-    life.git(&["add", ".gitignore", ".gitattributes"]);
+    life.write(".gitignore", ".planning/*\n");
+    life.git(&["add", ".gitignore"]);
     life.git(&["commit", "-qm", "rules"]);
-    life.config("aynig.include", ".planning/secret");
-    life.write(".planning/secret", "s\n");
     let script = r#"
-[ -e .planning/secret ] || exit 9
-mkdir -p .planning/a; echo '$Id$' >.planning/seen.md; echo '$Id$' >.planning/a/plan.md; echo x >.planning/run
-chmod +x .planning/run; ln -s ../../file .planning/a/link; ln -s file l; echo y >made.log
-git init -q .planning/nested; echo z >.planning/nested/z
-result '"l"' patch human"#;
+grep -q 'so has a file below `.planning/` that `.gitignore` hides' "$AGENTXCHAIN_DISPATCH_DIR/PROMPT.md" || exit 9
+mkdir .planning; echo x >.planning/plan.md; echo y >.planning/draft.md
+result '".planning/plan.md"' patch human"#;
     worker(&life, &format!("{RESULT}{script}"));
     govern(&life, &["start", "-b", "work"]).expect(0);
     life.run(&["tick", "work"]).expect(0);
-    let said = life.git(&["log", "-1", "--format=%B", "work"]);
-    assert!(said.contains("accepted"), "{said}");
-    let left =
-        life.git(&["ls-tree", "-r", "--format=%(objectmode) %(path)", "work", ".planning/", "l", "made.log"]);
-    assert_eq!(left, "100644 .planning/a/plan.md\n100755 .planning/run\n100644 .planning/seen.md");
-    // What rules do not hide is committed as any file is.
-    assert_eq!(life.git(&["cat-file", "-p", "work:.planning/seen.md"]), "$Id$");
-    for told in ["'l' is not committed: rules for ignoring hide it", "'.planning/a/link' is not committed"] {
-        assert!(said.contains(&format!("warning: {told}")), "{told}: {said}");
-    }
-    life.repo.assert_sound();
+    assert_eq!(lines(&show(&life, ".agentxchain/history.jsonl")).len(), 1);
+    assert_eq!(life.git(&["ls-tree", "-r", "--name-only", "work", ".planning/"]), ".planning/plan.md");
 }
 
 /// G6: attributes convert none of it.
